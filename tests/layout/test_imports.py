@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "nestgrad"
 
 ARRAY_LIBRARIES = {"numpy", "torch", "jax", "cupy", "tensorflow", "autograd", "scipy"}
 
-# What a module may import, by the longest prefix of its name; the others are the front, which may import all of nestgrad.
+# What a module may import, by the longest prefix of its name; the rest is the front, which may import all of nestgrad.
 # "x" allows the module x alone, "x.*" allows x and what is in it.
 MAY_IMPORT = {
     "nestgrad.errors": set(),
