@@ -1,0 +1,64 @@
+"""Every error that nestgrad raises on purpose.
+
+Each class also derives from the built-in that users expect. A message names the op, the values at fault, the levels, and the way out.
+"""
+
+
+class NestgradError(Exception):
+    """Root of the hierarchy."""
+
+
+class ShapeError(NestgradError, ValueError):
+    """Shapes or axes that do not fit."""
+
+
+class DTypeError(NestgradError, TypeError):
+    """A dtype that the operation cannot use, such as integers that are to require gradients."""
+
+
+class BackendError(NestgradError, ValueError):
+    """A backend that is unknown, not installed, or cannot do what is asked."""
+
+
+class MissingOp(NestgradError, NotImplementedError):
+    """A backend lacks a method. The message names the method, and the rule and level that needed it."""
+
+
+class LevelError(NestgradError, TypeError):
+    """Values and levels that do not go together."""
+
+
+class NoLevelLeft(LevelError):
+    """The value was taken out of every level that could differentiate it."""
+
+
+class NotTrackedError(NestgradError, ValueError):
+    """Nothing was recorded: the tensor does not require gradients on any level in question."""
+
+
+class NotConnectedError(NestgradError, ValueError):
+    """The result does not depend on the tensor that was asked for."""
+
+
+class CoupledError(NestgradError, ValueError):
+    """``check_independent``: one sample's output depends on another sample's input."""
+
+
+class GraphFreedError(NestgradError, RuntimeError):
+    """A graph whose saved values were freed by ``retain_graph=False`` is used again."""
+
+
+class MutatedError(NestgradError, RuntimeError):
+    """Memory shared with its owner was written into while a graph still reads it."""
+
+
+class ImmutableError(NestgradError, TypeError):
+    """A Tensor is immutable."""
+
+
+class ConversionError(NestgradError, TypeError):
+    """A tracked tensor would silently become a plain number or array."""
+
+
+class WrongDerivativeError(NestgradError, AssertionError):
+    """The testing kit found a derivative that disagrees with an independent one."""

@@ -1,0 +1,124 @@
+"""Elementwise ops: arithmetic, powers, exponentials, circular and hyperbolic functions, activations.
+
+Where a partial derivative can be infinite or NaN at a finite point, the rule multiplies with ``mul0`` or divides with ``div0``, which
+are 0 where the cotangent is 0. That is what keeps the NaN of a branch that ``where`` did not take out of the gradient.
+"""
+
+import math
+
+from nestgrad.ops.samples import Sample, binary, calls, filled, unary
+from nestgrad.ops.table import BILINEAR, ELEMENTWISE, LINEAR, define
+
+REAL, POSITIVE, UNIT = (-1.8, 1.8), (0.2, 2.5), (-0.9, 0.9)
+INFINITE = (None, None, None)  # no finite derivative of any order: infinity or NaN is the honest answer
+
+# arithmetic
+define("add(x, y)", LINEAR, lambda b, g: g, lambda b, g: g, broadcasts=True, samples=binary(REAL, REAL))
+define("sub(x, y)", LINEAR, lambda b, g: g, lambda b, g: b.neg(g), broadcasts=True, samples=binary(REAL, REAL))
+define("neg(x)", LINEAR, lambda b, g: b.neg(g), samples=unary(*REAL))
+define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), broadcasts=True,
+       samples=binary(REAL, REAL))
+define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
+       lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), samples=binary(REAL, POSITIVE))
+define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul0(x, g), samples=binary(POSITIVE, REAL))
+define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
+       lambda b, g, y, out: b.neg(b.div0(b.mul0(out, g), y)), samples=binary(POSITIVE, POSITIVE))
+define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.neg(b.square(out))),
+       samples=unary(*POSITIVE, special={0.0: INFINITE}))
+define("square(x)", ELEMENTWISE, lambda b, x: b.mul(x, 2.0), samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
+define("abs(x)", ELEMENTWISE, lambda b, x: b.sign(x), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
+
+
+# powers
+def _powi(b, g, x, n):  # type: ignore[no-untyped-def]
+    """``n x^(n-1)``. Exact at 0: no power of x is formed that the derivative does not have."""
+    if n == 0:
+        return b.mul(g, 0.0)
+    if n == 1:
+        return g
+    if n == 2:
+        return b.mul(g, b.mul(x, 2.0))
+    partial = b.mul(b.powi(x, n - 1), float(n))
+    return b.mul(g, partial) if n > 0 else b.mul0(g, partial)
+
+
+define("powi(x, n)", ELEMENTWISE, _powi, samples=calls(
+    *(Sample((filled((3,), -1.8, -0.2, n),), {"n": n}) for n in (-2, -1, 0, 1, 2, 3, 5)),
+    *(Sample((filled((2, 2), 0.3, 1.8, n),), {"n": n}) for n in (-3, 4)),
+    special={(0.0, 0): (0.0, 0.0, 0.0), (0.0, 1): (1.0, 0.0, 0.0), (0.0, 2): (0.0, 2.0, 0.0), (0.0, 3): (0.0, 0.0, 6.0),
+             (-2.0, 3): (12.0, -12.0, 6.0), (0.0, -1): INFINITE}))
+define("powf(x, n)", ELEMENTWISE, lambda b, g, x, n: b.mul0(g, b.mul(b.powf(x, n - 1.0), n)), samples=calls(
+    *(Sample((filled((3,), 0.2, 2.5, k),), {"n": n}) for k, n in enumerate((0.5, 2.5, -1.5, 0.4))),
+    special={(0.0, 2.5): (0.0, 0.0, None), (0.0, 0.5): INFINITE}))
+define("pow(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.mul0(y, b.pow(x, b.sub(y, 1.0)))),
+       lambda b, g, x, out: b.mul(g, b.mul0(out, b.log(x))), samples=binary(POSITIVE, REAL))
+define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.mul(out, 2.0)), samples=unary(*POSITIVE, special={0.0: INFINITE}))
+define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.mul(b.mul(b.square(out), out), -0.5)),
+       samples=unary(*POSITIVE, special={0.0: INFINITE}))
+
+# exponentials and logarithms; mul0, since they overflow to infinity
+define("exp(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, out), samples=unary(*REAL, special={0.0: (1.0, 1.0, 1.0)}))
+define("expm1(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.add(out, 1.0)), samples=unary(*REAL, special={0.0: (1.0, 1.0, 1.0)}))
+define("log(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, x), samples=unary(*POSITIVE, special={0.0: INFINITE}))
+define("log1p(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.add(x, 1.0)),
+       samples=unary(*UNIT, special={0.0: (1.0, -1.0, 2.0), -1.0: INFINITE}))
+
+# circular and hyperbolic functions
+define("sin(x)", ELEMENTWISE, lambda b, x: b.cos(x), samples=unary(*REAL, special={0.0: (1.0, 0.0, -1.0)}))
+define("cos(x)", ELEMENTWISE, lambda b, x: b.neg(b.sin(x)), samples=unary(*REAL, special={0.0: (0.0, -1.0, 0.0)}))
+define("tan(x)", ELEMENTWISE, lambda b, out: b.add(b.square(out), 1.0), samples=unary(-1.2, 1.2, special={0.0: (1.0, 0.0, 2.0)}))
+define("asin(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.sqrt(b.mul(b.sub(1.0, x), b.add(x, 1.0)))),
+       samples=unary(*UNIT, special={0.0: (1.0, 0.0, 1.0), 1.0: INFINITE, -1.0: INFINITE}))
+define("acos(x)", ELEMENTWISE, lambda b, g, x: b.neg(b.div0(g, b.sqrt(b.mul(b.sub(1.0, x), b.add(x, 1.0))))),
+       samples=unary(*UNIT, special={0.0: (-1.0, 0.0, -1.0), 1.0: INFINITE, -1.0: INFINITE}))
+define("atan(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.add(b.square(x), 1.0)),
+       samples=unary(*REAL, special={0.0: (1.0, 0.0, -2.0)}))
+define("sinh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.cosh(x)), samples=unary(*REAL, special={0.0: (1.0, 0.0, 1.0)}))
+define("cosh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.sinh(x)), samples=unary(*REAL, special={0.0: (0.0, 1.0, 0.0)}))
+define("tanh(x)", ELEMENTWISE, lambda b, g, out: b.tanh_vjp(g, out), samples=unary(*REAL, special={0.0: (1.0, 0.0, -2.0)}))
+define("tanh_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.tanh_vjp(g, y), lambda b, g, x, y: b.mul(b.mul(b.mul(g, x), y), -2.0),
+       samples=binary(REAL, UNIT))
+define("asinh(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.sqrt(b.add(b.square(x), 1.0))),
+       samples=unary(*REAL, special={0.0: (1.0, 0.0, -1.0)}))
+define("acosh(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.sqrt(b.mul(b.sub(x, 1.0), b.add(x, 1.0)))),
+       samples=unary(1.2, 3.0, special={1.0: INFINITE}))
+define("atanh(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.mul(b.sub(1.0, x), b.add(x, 1.0))),
+       samples=unary(*UNIT, special={0.0: (1.0, 0.0, 2.0), 1.0: INFINITE, -1.0: INFINITE}))
+
+# special functions and activations
+define("erf(x)", ELEMENTWISE, lambda b, x: b.mul(b.exp(b.neg(b.square(x))), 2.0 / math.sqrt(math.pi)),
+       samples=unary(*REAL, special={0.0: (2 / math.sqrt(math.pi), 0.0, -4 / math.sqrt(math.pi))}))
+# s(x) s(-x), not out (1 - out): full relative accuracy in both tails
+define("sigmoid(x)", ELEMENTWISE, lambda b, x, out: b.mul(out, b.sigmoid(b.neg(x))),
+       samples=unary(*REAL, special={0.0: (0.25, 0.0, -0.125)}))
+define("softplus(x)", ELEMENTWISE, lambda b, x: b.sigmoid(x), samples=unary(*REAL, special={0.0: (0.5, 0.25, 0.0)}))
+define("relu(x)", ELEMENTWISE, lambda b, g, x: b.where(b.gt(x, 0.0), g, 0.0), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
+
+# choosing
+define("maximum(x, y)", ELEMENTWISE,
+       lambda b, g, x, y: b.where(b.eq(x, y), b.mul(g, 0.5), b.where(b.gt(x, y), g, 0.0)),
+       lambda b, g, x, y: b.where(b.eq(x, y), b.mul(g, 0.5), b.where(b.gt(y, x), g, 0.0)),
+       samples=binary(REAL, REAL))
+define("minimum(x, y)", ELEMENTWISE,
+       lambda b, g, x, y: b.where(b.eq(x, y), b.mul(g, 0.5), b.where(b.lt(x, y), g, 0.0)),
+       lambda b, g, x, y: b.where(b.eq(x, y), b.mul(g, 0.5), b.where(b.lt(y, x), g, 0.0)),
+       samples=binary(REAL, REAL))
+define("where(x, y, z)", LINEAR, None, lambda b, g, x: b.where(x, g, 0.0), lambda b, g, x: b.where(x, 0.0, g), broadcasts=True,
+       samples=calls(Sample(([True, False, True], filled((3,), *REAL), filled((3,), *REAL, 1)), exact=(0,)),
+                     Sample(([[True], [False]], filled((3,), *REAL), filled((2, 3), *REAL, 1)), exact=(0,)),
+                     Sample((True, filled((), *REAL), filled((), *REAL, 1)), exact=(0,))))
+
+
+def _clamp(b, g, x, lo, hi):  # type: ignore[no-untyped-def]
+    """The cotangent where ``lo <= x <= hi``: a bound passes it on, as in torch."""
+    if lo is not None:
+        g = b.where(b.ge(x, lo), g, 0.0)
+    return g if hi is None else b.where(b.le(x, hi), g, 0.0)
+
+
+define("clamp(x, lo, hi)", ELEMENTWISE, _clamp, samples=calls(
+    Sample((filled((4,), *REAL),), {"lo": -1.0, "hi": 0.5}), Sample((filled((2, 3), *REAL),), {"lo": None, "hi": 0.5}),
+    Sample((filled((), *REAL),), {"lo": -0.5, "hi": None}),
+    special={(0.5, -1.0, 0.5): (1.0, 0.0, 0.0), (2.0, -1.0, 0.5): (0.0, 0.0, 0.0)}))
+define("cast(x, dtype)", LINEAR, lambda b, g, x_dtype: b.cast(g, x_dtype),
+       samples=calls(Sample((filled((3,), *REAL),), {"dtype": "float64"})))

@@ -1,0 +1,83 @@
+"""Sums, extrema and what is made of them. ``axes`` is a tuple of non-negative ints; a front function turns ``axis=None`` into all axes."""
+
+import math
+from typing import Any
+
+from nestgrad.ops.samples import Sample, calls, filled, shaped
+from nestgrad.ops.shapes import kept, spread
+from nestgrad.ops.table import COMPOSITE, LINEAR, SPECIAL, define
+
+_OVER = ({"axes": (0,)}, {"axes": (0, 2), "keepdims": True}, {"axes": (0, 1, 2)}, {"axes": (1,), "keepdims": True})
+
+define("sum(x, axes, keepdims)", LINEAR, lambda b, g, x_shape, axes, keepdims: spread(b, g, x_shape, axes, keepdims),
+       defaults=(False,), samples=shaped((2, 3, 2), *_OVER, {"axes": ()}))
+
+
+def _mean(b: Any, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    count = math.prod(b.shape(x)[k] for k in axes)
+    return b.mul(b.sum(x, axes, keepdims), 1.0 / count if count else math.nan)
+
+
+define("mean(x, axes, keepdims)", COMPOSITE, _mean, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+
+
+def _extremum(b: Any, g: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The cotangent where the extremum is taken; equal entries share it evenly."""
+    shape = tuple(b.shape(x))
+    here = b.cast(b.eq(x, spread(b, out, shape, axes, keepdims)), b.dtype(g))
+    share = b.div(here, b.sum(here, axes, True))
+    return b.mul(spread(b, g, shape, axes, keepdims), share)
+
+
+for _name in ("amax", "amin"):
+    define(f"{_name}(x, axes, keepdims)", SPECIAL, _extremum, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+
+
+def _prod(b: Any, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
+    """A pairwise tree of products: exact with zeros at every order, and depth log n."""
+    shape = tuple(b.shape(x))
+    rest = tuple(k for k in range(len(shape)) if k not in axes)
+    n = math.prod(shape[k] for k in axes)
+    x = b.reshape(b.permute(x, (*axes, *rest)), (n, *(shape[k] for k in rest)))
+    if n == 0:
+        x, n = b.concat(x, b.full((1, *(shape[k] for k in rest)), 1.0, b.dtype(x)), axis=0), 1
+    while n > 1:
+        pairs = b.mul(b.getitem(x, (slice(0, n - 1, 2),)), b.getitem(x, (slice(1, n, 2),)))
+        x = b.concat(pairs, b.getitem(x, (slice(n - 1, n),)), axis=0) if n % 2 else pairs
+        n = (n + 1) // 2
+    return b.reshape(x, kept(shape, axes) if keepdims else tuple(shape[k] for k in rest))
+
+
+define("prod(x, axes, keepdims)", COMPOSITE, _prod, defaults=(False,), samples=calls(
+    *shaped((2, 3, 2), *_OVER).calls, Sample(([2.0, 3.0, 0.0, 0.0],), {"axes": (0,)}), Sample(([0.0, -3.0, 2.0],), {"axes": (0,)})))
+
+
+def _var(b: Any, x: Any, axes: tuple[int, ...], correction: int, keepdims: bool = False) -> Any:
+    count = math.prod(b.shape(x)[k] for k in axes)
+    far = b.sub(x, b.mean(x, axes, True))
+    scale = 1.0 / (count - correction) if count > correction else math.nan
+    return b.mul(b.sum(b.square(far), axes, keepdims), scale)
+
+
+define("var(x, axes, correction, keepdims)", COMPOSITE, _var, defaults=(False,), samples=shaped(
+    (2, 3, 2), {"axes": (0,), "correction": 0}, {"axes": (1, 2), "correction": 1, "keepdims": True}, {"axes": (0, 1, 2), "correction": 1}))
+
+
+def _norm(b: Any, g: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """``x / norm``; 0 at the origin to first order, and no finite derivative there above it."""
+    shape = tuple(b.shape(x))
+    return b.mul(spread(b, g, shape, axes, keepdims), b.unit(x, spread(b, out, shape, axes, keepdims)))
+
+
+define("norm(x, axes, keepdims)", SPECIAL, _norm, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+# Plain division in the rules: beyond first order the norm has no derivative at 0, and NaN says so.
+define("unit(x, y)", SPECIAL, lambda b, g, y: b.div(g, y), lambda b, g, y, out: b.neg(b.div(b.mul(g, out), y)), broadcasts=True,
+       samples=calls(Sample((filled((3,), -1.0, 1.0), filled((3,), 0.5, 2.0, 1)))))
+
+define("logsumexp(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
+    spread(b, g, tuple(b.shape(x)), axes, keepdims), b.exp(b.sub(x, spread(b, out, tuple(b.shape(x)), axes, keepdims)))),
+    defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+define("softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.mul(out, b.sub(g, b.sum(b.mul(g, out), (axis,), True))),
+       samples=shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2}))
+define("log_softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.sub(g, b.mul(b.exp(out), b.sum(g, (axis,), True))),
+       samples=shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2}))

@@ -1,0 +1,141 @@
+"""The op table: what an op is, and its rules, stated once.
+
+``define("tanh(x)", ELEMENTWISE, lambda b, g, out: b.tanh_vjp(g, out))`` adds an entry. The names of a rule's parameters tell what the
+rule reads, so that is all a node keeps (see ``docs/adr/0001-coats-by-age.md`` for the list of names). Rules are written in ops of
+``b``, which works at any depth, so one entry serves on every level.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from nestgrad.ops.samples import Samples
+
+
+class Kind(Enum):
+    """How an op depends on its arguments; each level has one method per kind."""
+
+    ELEMENTWISE = "elementwise"
+    LINEAR = "linear"  # jointly linear in its differentiable arguments
+    BILINEAR = "bilinear"  # linear in each argument separately
+    CONSTANT = "constant"  # locally constant or not differentiable by nature: comparisons, argmax, sign
+    COMPOSITE = "composite"  # a function of other ops
+    SPECIAL = "special"  # none of these: its rules are given as cotangents
+
+
+ELEMENTWISE, LINEAR, BILINEAR = Kind.ELEMENTWISE, Kind.LINEAR, Kind.BILINEAR
+CONSTANT, COMPOSITE, SPECIAL = Kind.CONSTANT, Kind.COMPOSITE, Kind.SPECIAL
+
+ARGUMENTS = ("x", "y", "z")
+"""Names of the array arguments, in their order. An op with any number of them has ``*xs``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The cotangent of one argument: ``call(b, g, *saved)`` with ``saved`` in the order of ``reads``."""
+
+    call: Callable[..., Any]
+    reads: tuple[str, ...]
+    partial: Callable[..., Any] | None = None  # of an elementwise rule without g: the derivative itself
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Op:
+    """An entry of the table.
+
+    Attributes:
+        arguments: Names of the array arguments; ``("xs",)`` when there may be any number.
+        params: Names of the parameters, after the arguments.
+        defaults: Default values of the last parameters.
+        rules: One per argument, ``None`` where the op has no derivative. Of an op with ``*xs`` there is one for all.
+        function: Of a composite, the function ``(b, *arguments, *params)`` that it is.
+        broadcasts: Whether arguments are broadcast against each other, so that cotangents are summed back.
+    """
+
+    name: str
+    kind: Kind
+    arguments: tuple[str, ...]
+    params: tuple[str, ...]
+    defaults: tuple[Any, ...]
+    rules: tuple[Rule | None, ...]
+    function: Callable[..., Any] | None
+    broadcasts: bool
+    samples: Samples
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the op takes any number of arrays."""
+        return self.arguments == ("xs",)
+
+    @property
+    def signature(self) -> str:
+        """The entry's own first words: ``"sum(x, axes, keepdims=False)"``."""
+        first = len(self.params) - len(self.defaults)
+        params = [p if k < first else f"{p}={self.defaults[k - first]!r}" for k, p in enumerate(self.params)]
+        arrays = ["*xs"] if self.variadic else list(self.arguments)
+        return f"{self.name}({', '.join(arrays + params)})"
+
+    def __repr__(self) -> str:
+        return f"<op {self.signature}, {self.kind.value}>"
+
+
+TABLE: dict[str, Op] = {}
+
+
+def define(
+    signature: str,
+    kind: Kind,
+    *rules: Callable[..., Any] | None,
+    samples: Samples,
+    broadcasts: bool | None = None,
+    defaults: Sequence[Any] = (),
+) -> Op:
+    """Add an op to the table.
+
+    Args:
+        signature: ``"name(x, y, param)"``; array arguments are named ``x``, ``y``, ``z`` or ``*xs``.
+        kind: What the op is.
+        rules: A rule per argument (``None``: no derivative); of a composite, the one function that it is.
+        samples: Inputs on which the op is tested, with its special points.
+        broadcasts: Whether arguments are broadcast; elementwise ops always do.
+        defaults: Default values of the last parameters.
+
+    Raises:
+        ValueError: If the name is taken, or a rule has a parameter that is not an argument, a parameter or one of the known names.
+    """
+    name, _, inside = signature.partition("(")
+    names = [word.strip() for word in inside.rstrip(")").split(",") if word.strip()]
+    arguments = ("xs",) if "*xs" in names else tuple(n for n in names if n in ARGUMENTS)
+    params = tuple(n for n in names if n not in ARGUMENTS and n != "*xs")
+    if name in TABLE:
+        raise ValueError(f"define: there is already an op named {name!r}")
+    function = rules[0] if kind is COMPOSITE else None
+    read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, params) for r in rules)
+    if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
+        raise ValueError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
+    spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
+    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples)
+    TABLE[name] = op
+    return op
+
+
+def _rule(
+    name: str, kind: Kind, rule: Callable[..., Any] | None, arguments: tuple[str, ...], params: tuple[str, ...]
+) -> Rule | None:
+    if rule is None:
+        return None
+    reads = list(inspect.signature(rule).parameters)[1:]
+    whole = bool(reads) and reads[0] == "g"
+    reads = reads[1:] if whole else reads
+    known = {*arguments, *params, "out", *(f"{a}_shape" for a in arguments), *(f"{a}_dtype" for a in arguments)}
+    if arguments == ("xs",):
+        known |= {"others", "shapes", "i"}
+    if strange := [r for r in reads if r not in known]:
+        raise ValueError(f"define: a rule of {name} reads {strange}; it may read {sorted(known)}")
+    if whole:
+        return Rule(rule, tuple(reads))
+    if kind is not ELEMENTWISE:
+        raise ValueError(f"define: a rule of {name} must take g, since only an elementwise op has partial derivatives")
+    return Rule(lambda b, g, *saved: b.mul(g, rule(b, *saved)), tuple(reads), rule)
