@@ -1,0 +1,132 @@
+"""The contract of a backend: an object with one method per operation, over arrays.
+
+To write one, subclass ``Backend`` and define the methods named in ``REQUIRED``; ``nestgrad.backends.primitives`` says
+what they mean. Every other operation has a default in terms of these (``nestgrad.backends.derived``), and everything
+below, which the front uses to make arrays, has one too.
+"""
+
+import math
+import random
+from typing import Any
+
+from nestgrad.backends.derived import Derived
+from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
+
+__all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing"]
+
+
+class Backend(Derived):
+    """Where numbers live.
+
+    Two backends are equal if their ``key()`` is: what distinguishes them beside the class, such as dtype and device.
+    """
+
+    name = "custom"
+    default_dtype: Any = None
+    """The dtype of Python floats, native to the backend. It is not called ``dtype``, which is the operation."""
+
+    level = 0
+    """How many levels are under a value of this backend: none."""
+    inner: "Backend | None" = None
+    """The backend that this one wraps: none."""
+
+    def key(self) -> tuple[Any, ...]:
+        """What equality and hash go by."""
+        return (type(self), self.name, str(self.default_dtype))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Backend) and self.key() == other.key())
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return self.name
+
+    # dtypes
+
+    def resolve_dtype(self, dtype: Any = None) -> Any:
+        """The native dtype for a name, a foreign dtype, ``float``, ``int`` or ``bool``; None gives the default."""
+        if dtype is None or dtype is float:
+            return self.default_dtype
+        return self.dtype(self.asarray(dtype(0))) if dtype is int or dtype is bool else dtype
+
+    def is_floating(self, x: Value) -> bool:
+        """Whether ``x`` holds floating-point numbers and can be differentiated."""
+        dtype = self.dtype(x)
+        return bool(dtype == self.default_dtype) or "float" in str(dtype)
+
+    # arrays from elsewhere
+
+    def accepts(self, data: Any) -> bool:
+        """Whether ``data`` is an array, of this backend or of NumPy, that may stand as an operand as it is."""
+        return hasattr(data, "__array_interface__")
+
+    def share(self, data: Any) -> tuple[Value, Any]:
+        """An array over the memory of ``data``, and a token for ``changed``. Where memory cannot be shared, a copy."""
+        return self.asarray(data), None
+
+    def changed(self, value: Value, token: Any) -> bool:
+        """Whether memory that was shared may have been written to since."""
+        return False
+
+    def index(self, data: Any) -> Value:
+        """A native int64 array to be used in an ``index``."""
+        return self.asarray(data)
+
+    def nonzero(self, mask: Value) -> tuple[Value, ...]:
+        """Where ``mask`` is True: one int64 array per axis, last axis fastest."""
+        return tuple(self.index(where) for where in self.to_numpy(mask).nonzero())
+
+    # facts about arrays
+
+    def nbytes(self, x: Value) -> int:
+        """How much memory the elements of ``x`` take."""
+        return int(self.to_numpy(x).nbytes)
+
+    def device(self, x: Value) -> str:
+        """The name of the device that holds ``x``."""
+        return "cpu"
+
+    # new arrays
+
+    def full(self, shape: tuple[int, ...], value: float, dtype: Any = None) -> Value:
+        """An array filled with one Python number."""
+        return self.broadcast_to(self.asarray(value, dtype), shape)
+
+    def arange(self, start: float, stop: float, step: float = 1, dtype: Any = None) -> Value:
+        """``start``, ``start + step``, ... up to but without ``stop``; integers if all three are."""
+        n = max(0, math.ceil((stop - start) / step))
+        return self.asarray([start + k * step for k in range(n)] if n else self.asarray([], dtype), dtype)
+
+    def generator(self, seed: int | None = None) -> Any:
+        """A source of random numbers for ``uniform`` and ``normal``; the same seed gives the same numbers."""
+        return random.Random(seed)
+
+    def uniform(self, shape: tuple[int, ...], generator: Any, dtype: Any = None) -> Value:
+        """Independent numbers uniform on [0, 1)."""
+        return self.reshape(self.asarray([generator.random() for _ in range(math.prod(shape))], dtype), shape)
+
+    def normal(self, shape: tuple[int, ...], generator: Any, dtype: Any = None) -> Value:
+        """Independent standard normal numbers."""
+        return self.reshape(self.asarray([generator.gauss(0.0, 1.0) for _ in range(math.prod(shape))], dtype), shape)
+
+    # ---- Tensor factories: tensor, variable, from_numpy, ... ----
+
+
+def freeze(array: Any) -> tuple[Any, ...]:
+    """Makes a NumPy array and all that it views read-only; returns them, to be asked by ``frozen``.
+
+    Another writeable view that was taken before stays writeable, and NumPy offers no way to find it.
+    """
+    chain = []
+    while hasattr(array, "setflags"):
+        array.setflags(write=False)
+        chain.append(array)
+        array = array.base
+    return tuple(chain)
+
+
+def frozen(chain: tuple[Any, ...]) -> bool:
+    """Whether all arrays that ``freeze`` went through are read-only still."""
+    return not any(array.flags.writeable for array in chain)
