@@ -19,24 +19,29 @@ PACKAGE = ROOT / "src" / "nestgrad"
 
 ARRAY_LIBRARIES = {"numpy", "torch", "jax", "cupy", "tensorflow", "autograd", "scipy"}
 
+# What every backend and every level is: the ops' methods, and the factories of tensors.
+CONTRACT = {"nestgrad.backends.base", "nestgrad.backends.factories"}
+
 # What a module may import, by the longest prefix of its name; the rest is the front, which may import all of nestgrad.
 # "x" allows the module x alone, "x.*" allows x and what is in it.
 MAY_IMPORT = {
     "nestgrad.errors": set(),
     "nestgrad.backends": {"nestgrad.errors", "nestgrad.backends.*"},
-    "nestgrad.ops": {"nestgrad.errors", "nestgrad.ops.*", "nestgrad.backends.base"},
-    "nestgrad.levels": {"nestgrad.errors", "nestgrad.levels.*", "nestgrad.ops.*", "nestgrad.backends.base"},
+    "nestgrad.ops": {"nestgrad.errors", "nestgrad.ops.*", *CONTRACT},
+    "nestgrad.levels": {"nestgrad.errors", "nestgrad.levels.*", "nestgrad.ops.*", *CONTRACT},
 }
 
 # Which modules may import which array library.
 MAY_USE = {
-    "nestgrad.backends.numpy": {"numpy"},
+    "nestgrad.backends.numpy": {"numpy", "scipy"},  # scipy, where installed, for the special functions
     "nestgrad.backends.torch": {"torch"},
     "nestgrad.testing": {"numpy"},  # the oracles of the shipped kit
 }
 
 # (importing module, imported module or library): every departure from the rules above, with its reason.
-EXCEPTIONS: set[tuple[str, str]] = set()
+EXCEPTIONS: set[tuple[str, str]] = {
+    ("nestgrad.backends.factories", "nestgrad.tensor"),  # a factory makes the user's handle; imported when called
+}
 
 
 class Import(NamedTuple):
