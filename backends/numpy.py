@@ -72,7 +72,6 @@ class NumpyBackend(Backend):
     atanh: Any = np.arctanh
     floor: Any = np.floor
     ceil: Any = np.ceil
-    round: Any = np.rint
     sign: Any = np.sign
     maximum: Any = np.maximum
     minimum: Any = np.minimum
@@ -188,6 +187,9 @@ class NumpyBackend(Backend):
     def erf(self, x: Value) -> Value:
         return _erf()(x)
 
+    def round(self, x: Value) -> Value:
+        return np.rint(x) if x.dtype.kind == "f" else x
+
     def where(self, c: Value, x: Value, y: Value) -> Value:
         if isinstance(x, float) and isinstance(y, float):  # np.where would give float64, whatever the default is
             x = self.asarray(x)
@@ -205,11 +207,11 @@ class NumpyBackend(Backend):
             return _zero_where_zero(x, np.true_divide(x, y))
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
-        t = np.multiply(y, y)
-        if t.ndim and g.shape == t.shape and g.dtype == t.dtype:
+        t = y * y
+        if type(t) is type(g) is np.ndarray and g.shape == t.shape and g.dtype == t.dtype:
             np.subtract(1, t, t)
             return np.multiply(g, t, t)
-        return np.multiply(g, np.subtract(1, t))
+        return np.multiply(g, 1 - t)
 
     # whole arrays
 
