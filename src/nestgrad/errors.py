@@ -12,6 +12,10 @@ class ShapeError(NestgradError, ValueError):
     """Shapes or axes that do not fit."""
 
 
+class IndexRangeError(ShapeError, IndexError):
+    """An index outside its axis."""
+
+
 class DTypeError(NestgradError, TypeError):
     """A dtype that the operation cannot use, such as integers that are to require gradients."""
 

@@ -1,0 +1,84 @@
+"""What every backend and every level can make: Tensors. The one place where the lower rooms look up to the front."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nestgrad.levels.dressed import Dressed
+    from nestgrad.tensor import Tensor
+
+
+class Factories:
+    """Makes Tensors. Base of all backends and levels."""
+
+    level: int = 0
+    inner: Any = None
+    _dressed: "Dressed | None" = None
+
+    @property
+    def base(self) -> Any:
+        """The backend at the bottom."""
+        return self
+
+    @property
+    def tapes(self) -> tuple[Any, ...]:
+        """Tapes of the levels, innermost first; a base backend has none."""
+        return ()
+
+    @property
+    def dressed(self) -> "Dressed":
+        """The backend over dressed values; one for each base backend object."""
+        from nestgrad.levels.dressed import Dressed
+
+        base = self.base
+        if base._dressed is None:
+            base._dressed = Dressed(base)
+        return base._dressed  # type: ignore[no-any-return]
+
+    def tensor(self, data: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
+        """A Tensor.
+
+        Args:
+            data: Numbers, nested lists or an array, which are copied; or a Tensor, whose history and marks are kept, never cut.
+            requires_grad: Make a new variable: a leaf on each level where ``data`` is a constant, an identity node after it where it is
+                tracked.
+            levels: The levels that track it, by number (1 is innermost) or as objects. ``None``: all of the stack.
+            dtype: Dtype or its name. Python floats take the backend's default dtype; arrays keep theirs.
+
+        Raises:
+            LevelError: ``requires_grad`` on a base backend, or a Tensor over another base backend.
+            DTypeError: Complex data, or integers that are to require gradients.
+        """
+        from nestgrad.tensor import create
+
+        return create.tensor(self, data, requires_grad, levels, dtype)
+
+    def variable(self, data: Any, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
+        """A new variable without history: ``tensor(data.detach(), requires_grad=True)``. What one step of a loop hands to the next."""
+        from nestgrad.tensor import create
+
+        return create.variable(self, data, levels, dtype)
+
+    def from_numpy(self, array: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None) -> "Tensor":
+        """A Tensor that shares the memory of a NumPy array, which becomes read-only.
+
+        Raises:
+            BackendError: Not a NumPy array, or another base backend.
+            MutatedError: Later, when a graph reads it after the array was made writeable again.
+        """
+        from nestgrad.tensor import create
+
+        create.refuse_share(self.base, "numpy", array)
+        return create.shared(self, array, requires_grad, levels)
+
+    def from_torch(self, array: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None) -> "Tensor":
+        """A Tensor that shares the memory of a torch tensor.
+
+        Raises:
+            BackendError: Not a torch tensor, or another base backend.
+            MutatedError: Later, when a graph reads it after it was written into.
+        """
+        from nestgrad.tensor import create
+
+        create.refuse_share(self.base, "torch", array)
+        return create.shared(self, array, requires_grad, levels)

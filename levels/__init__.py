@@ -1,0 +1,1 @@
+"""Levels: backends that wrap a backend and differentiate, batch or record it."""

@@ -1,0 +1,70 @@
+"""What all levels share: tapes, coats, the clock, and which transform is running."""
+
+from contextvars import ContextVar
+from itertools import count
+from math import inf
+from typing import Any
+
+now = count(1).__next__
+"""The clock: one process-wide counter, from which tapes have their birth and nodes their age. Atomic under CPython's lock."""
+
+
+class Tape:
+    """The identity of a level.
+
+    Attributes:
+        birth: When it was made; the younger of two tapes is the outer one.
+        number: The level's number where it was written (the base has 0), for people.
+        closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
+        stacks: Of a running transform: the tapes that stand in for those of stacks made before it.
+    """
+
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "stacks")
+
+    def __init__(self, name: str, number: int) -> None:
+        self.birth = now()
+        self.name = name
+        self.number = number
+        self.closed = False
+        self.stacks: dict[Tape, tuple[Tape, ...]] = {}
+
+    def close(self) -> None:
+        """End the tape, and those that were made in place of older ones while it ran."""
+        self.closed = True
+        for tapes in self.stacks.values():
+            for tape in tapes:
+                tape.close()
+        self.stacks.clear()
+
+    def __repr__(self) -> str:
+        return f"{self.name} level {self.number}"
+
+
+class Coat:
+    """What a value wears for a level: the tape, the inner value, and (in subclasses) what the level adds."""
+
+    __slots__ = ("tape", "value")
+    tape: Tape
+    value: Any
+
+    def apply(self, b: Any, op: Any, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Run ``op`` where this coat is the youngest that an argument wears."""
+        raise NotImplementedError
+
+    def over(self, inner: Any) -> Any:
+        """The same coat over another inner value."""
+        raise NotImplementedError
+
+    @property
+    def oldest(self) -> float:
+        """Age of the oldest variable of the tape that the value depends on."""
+        raise NotImplementedError
+
+    @property
+    def moment(self) -> float:
+        """Up to which age variables of the tape may be what the value depends on."""
+        return inf
+
+
+running: ContextVar[Tape | None] = ContextVar("running", default=None)
+"""Tape of the innermost transform that is running in this context."""

@@ -1,0 +1,68 @@
+"""Coats as a wardrobe: what a value wears, taking coats off, putting variables on. Recursion is as deep as there are coats."""
+
+from collections.abc import Collection, Iterator
+from math import inf
+from typing import Any
+
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.reverse.node import Tracked, connection, identity, leaf
+
+
+def worn(p: Any) -> Iterator[Coat]:
+    """The coats of a value, outermost first."""
+    while isinstance(p, Coat):
+        yield p
+        p = p.value
+
+
+def on(p: Any, tape: Tape) -> Any:
+    """The coat that a value wears for a tape, or ``None``."""
+    return next((coat for coat in worn(p) if coat.tape is tape), None)
+
+
+def oldest(p: Any, tape: Tape) -> float:
+    """Age of the oldest variable of ``tape`` that ``p`` depends on; infinite if it depends on none."""
+    coat = on(p, tape)
+    return inf if coat is None else coat.oldest
+
+
+def bare(p: Any) -> Any:
+    """The raw value under all coats."""
+    while isinstance(p, Coat):
+        p = p.value
+    return p
+
+
+def without(p: Any, tapes: Collection[Tape]) -> Any:
+    """``p`` as a constant on ``tapes``."""
+    if not isinstance(p, Coat):
+        return p
+    inner = without(p.value, tapes)
+    if p.tape in tapes:
+        return inner
+    return p if inner is p.value else p.over(inner)
+
+
+def variable(p: Any, tapes: list[Tape], shape: tuple[int, ...]) -> Any:
+    """``p`` as a new variable on ``tapes`` (oldest first): a leaf where it is a constant, an identity node after it elsewhere."""
+    if not tapes:
+        return p
+    tape = tapes[-1]
+    if isinstance(p, Coat) and p.tape.birth > tape.birth:
+        return p.over(variable(p.value, tapes, shape))
+    if isinstance(p, Coat) and p.tape is tape:
+        return identity(tape, variable(p.value, tapes[:-1], shape), p)
+    return leaf(tape, variable(p, tapes[:-1], shape), shape)
+
+
+def tied(g: Any, root: Any) -> Any:
+    """``g``, a derivative of ``root``: on every level connected to whatever the root was, by an edge with zero derivative.
+
+    So a linear function has zero curvature, and a variable made anew by mistake still shows.
+    """
+    if not isinstance(root, Tracked):
+        return g
+    if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
+        return g.over(tied(g.value, root))
+    same = isinstance(g, Tracked) and g.tape is root.tape
+    return connection(tied(g.value if same else g, root.value), g if same else None, root)

@@ -1,0 +1,79 @@
+"""The backend over dressed values: the same methods as a base backend, and any operand may wear coats."""
+
+from functools import partial
+from typing import Any
+
+from nestgrad.levels.base import Coat
+from nestgrad.levels.coats import bare
+from nestgrad.levels.reverse.node import Tracked
+from nestgrad.levels.reverse.record import recorder
+from nestgrad.levels.shared import Shared
+from nestgrad.ops import TABLE, Kind, Op
+
+
+class Dressed:
+    """Ops over one base backend, at any depth: the ``b`` of every rule.
+
+    A method is made when it is first asked for and kept as an attribute, so a call finds it without any look-up of ours. What is not an
+    op (``full``, ``arange``, ``to_numpy``, ...) is the base's.
+    """
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def __getattr__(self, name: str) -> Any:
+        op = TABLE.get(name)
+        if op is None:
+            return getattr(self.base, name)
+        method = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
+        setattr(self, name, method)
+        return method
+
+    def _recorded(self, op: Op) -> Any:
+        base = getattr(self.base, op.name)
+        if op.variadic:
+            return partial(self._variadic, op, base)
+        return recorder(op)(base, self.mixed, self.shape, self.dtype)
+
+    def _variadic(self, op: Op, base: Any, *xs: Any, **params: Any) -> Any:
+        coats = [x for x in xs if isinstance(x, Coat)]
+        return self.mixed(op, xs, tuple(params[p] for p in op.params)) if coats else base(*xs, **params)
+
+    def _composite(self, op: Op) -> Any:
+        fast, function = getattr(self.base, op.name, None), op.function
+        assert function is not None
+        if fast is None:
+            return partial(function, self)
+
+        def composite(*args: Any, **params: Any) -> Any:
+            if any(isinstance(a, Coat) for a in args):
+                return function(self, *args, **params)
+            return fast(*args, **params)
+
+        return composite
+
+    def mixed(self, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Run an op by the youngest coat that an argument wears: the way for all kinds of coats."""
+        youngest: Coat = max((a for a in args if isinstance(a, Coat)), key=lambda coat: coat.tape.birth)
+        return youngest.apply(self, op, args, params)
+
+    def shape(self, p: Any) -> tuple[int, ...]:
+        """Shape of a value; ``()`` of a Python scalar."""
+        if p.__class__ is Tracked:
+            shape: tuple[int, ...] = p.node.shape
+            return shape
+        p = bare(p)
+        return () if isinstance(p, (bool, int, float)) else self.base.shape(p)  # type: ignore[no-any-return]
+
+    def dtype(self, p: Any) -> Any:
+        """Dtype of a value."""
+        return self.base.dtype(bare(p))
+
+    def read(self, p: Any) -> Any:
+        """The raw value of ``p``, after the check that nobody has written into it."""
+        while isinstance(p, Coat):
+            p = p.read() if isinstance(p, Shared) else p.value
+        return p
+
+    def __repr__(self) -> str:
+        return f"dressed {self.base!r}"

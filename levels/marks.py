@@ -1,0 +1,64 @@
+"""Marks: what a value depends on, unrecorded. A mapping from tape to moment, "variables of that tape up to that age"."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nestgrad.levels.base import Tape, now
+from nestgrad.levels.coats import on, without, worn
+
+Marks = Mapping[Tape, "Moment"]
+
+NONE: Marks = {}
+"""No marks. One object, so that the test on the hot path is one of identity."""
+
+
+class Moment(float):
+    """An age, with the story of how a value was taken out, for error messages."""
+
+    story: str
+
+    def __new__(cls, age: float, story: str) -> "Moment":
+        """An age with its story."""
+        self = super().__new__(cls, age)
+        self.story = story
+        return self
+
+
+def join(a: Marks, b: Marks) -> Marks:
+    """Marks of what depends on both: per tape the latest moment. Marks of tapes that have closed are dropped."""
+    if a is b or not b:
+        return a
+    if not a:
+        return b
+    both = {tape: moment for tape, moment in a.items() if not tape.closed}
+    for tape, moment in b.items():
+        if not tape.closed and (tape not in both or moment > both[tape]):
+            both[tape] = moment
+    return both or NONE
+
+
+def left(p: Any, tapes: Iterable[Tape], marks: Marks, story: str) -> Marks:
+    """Marks of ``p`` after ``tapes`` are taken off it.
+
+    The outermost coat knows how old its dependence is. What comes off from under other coats gets the present moment, since their
+    records may hold more of it.
+    """
+    for tape in tapes:
+        coat = on(p, tape)
+        if coat is not None:
+            outermost = coat is p
+            marks = join(marks, {tape: Moment(coat.moment if outermost else now(), story)})
+    return marks
+
+
+def opened(p: Any, marks: Marks) -> tuple[Any, Marks]:
+    """A value without the coats of tapes that have ended, and of younger ones, which were made on top of them."""
+    ended = [coat.tape.birth for coat in worn(p) if coat.tape.closed]
+    if ended:
+        off = [coat.tape for coat in worn(p) if coat.tape.birth >= min(ended)]
+        marks = left(p, [tape for tape in off if not tape.closed], marks, "its transform ended")
+        p = without(p, off)
+    if any(tape.closed for tape in marks):
+        marks = {tape: moment for tape, moment in marks.items() if not tape.closed} or NONE
+    return p, marks
+

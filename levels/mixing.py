@@ -1,0 +1,38 @@
+"""Where values of several levels meet: which tapes must be taken off so that no dependence is lost.
+
+Design rule 2: a tape that one operand marks is taken off all of them if one of them is tracked there through a variable not younger
+than the mark. Otherwise the marked value is truly a constant on that tape, since it cannot depend on variables made later.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nestgrad.levels.base import Tape
+from nestgrad.levels.coats import oldest, without
+from nestgrad.levels.marks import Marks, join, left, opened
+
+
+def settle(values: Sequence[Any], marks: Sequence[Marks]) -> tuple[list[Any], Marks]:
+    """The values as they may meet, and the marks of what is made of them."""
+    pairs = [opened(p, m) for p, m in zip(values, marks, strict=True)]
+    union = pairs[0][1]
+    for _, m in pairs[1:]:
+        union = join(union, m)
+    off = _clash([p for p, _ in pairs], union)
+    if not off:
+        return [p for p, _ in pairs], union
+    for p, _ in pairs:
+        union = left(p, off, union, "it met a value that was taken out of this level")
+    return [without(p, off) for p, _ in pairs], union
+
+
+def fitted(p: Any, marks: Marks) -> tuple[Any, Marks]:
+    """A result brought under the invariant: what it has recorded on a tape is younger than its mark of that tape."""
+    off = _clash([p], marks)
+    if not off:
+        return p, marks
+    return without(p, off), left(p, off, marks, "its own derivative had been taken out of this level")
+
+
+def _clash(values: Sequence[Any], marks: Marks) -> list[Tape]:
+    return [tape for tape, moment in marks.items() if any(oldest(p, tape) <= moment for p in values)]

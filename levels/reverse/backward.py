@@ -1,0 +1,173 @@
+"""The backward pass: lazy and pruned. A look-up runs only the part of it that leads to one node.
+
+Nodes are older than what is made of them, so age is the order of the pass. The children of all nodes are found once. A cotangent is
+dropped when it has gone to all parents of its node, unless somebody has looked it up; asked for again, it is computed again.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from nestgrad.errors import GraphFreedError, MissingOp
+from nestgrad.levels.reverse.node import Node
+from nestgrad.ops.shapes import sum_to
+
+
+class Pass:
+    """Cotangents of the graph under ``root``, seeded with ``seed``, on demand.
+
+    Attributes:
+        cotangents: What has arrived at a node so far: all of it when the node is in ``complete``.
+        complete: Nodes whose children have all passed on what leads to them.
+        asked: Nodes that have been looked up; their cotangents stay.
+        dropped: Complete nodes whose cotangents are gone.
+        sent: Which of a node's edges have been followed, as a bit set.
+    """
+
+    __slots__ = ("asked", "b", "children", "complete", "cotangents", "dropped", "number", "root", "seed", "sent")
+
+    def __init__(self, b: Any, root: Node, seed: Any, number: int) -> None:
+        self.b, self.root, self.seed, self.number = b, root, seed, number
+        self.children: dict[Node, list[Node]] | None = None
+        self._restart()
+
+    def _restart(self) -> None:
+        self.cotangents: dict[Node, Any] = {self.root: self.seed}
+        self.complete: set[Node] = {self.root}
+        self.asked: set[Node] = set()
+        self.dropped: set[Node] = set()
+        self.sent: dict[Node, int] = {}
+
+    def find(self) -> dict[Node, list[Node]]:
+        """The children of each node under the root; walked once.
+
+        Raises:
+            GraphFreedError: If a part of the graph was freed.
+        """
+        children = self.children
+        if children is None:
+            children = {self.root: []}
+            stack = [self.root]
+            while stack:
+                node = stack.pop()
+                edges = node.edges
+                if edges is None:
+                    raise GraphFreedError(
+                        f"the graph was freed at {node.name!r} (shape {node.shape}) by an earlier backward(retain_graph=False); "
+                        "expected its saved values. Try retain_graph=True, the default, in all passes but the last"
+                    )
+                for edge in edges:
+                    parent = edge[0]
+                    known = children.get(parent)
+                    if known is None:
+                        children[parent] = [node]
+                        stack.append(parent)
+                    else:
+                        known.append(node)
+            self.children = children
+        return children
+
+    def reaches(self, node: Node) -> bool:
+        """Whether the root depends on the node, if only with zero derivative."""
+        return node in self.find()
+
+    def cotangent(self, target: Node) -> Any:
+        """The cotangent of a node that the root reaches; ``None`` if nothing arrives, which means exactly zero.
+
+        Cost: the ops on paths from the root to the node that no earlier look-up has run.
+        """
+        children = self.find()
+        if target in self.complete:
+            if target not in self.dropped:
+                self.asked.add(target)
+                return self.cotangents.get(target)
+            again = Pass(self.b, self.root, self.seed, self.number)  # it has been dropped
+            again.children = children
+            return again.cotangent(target)
+        self.asked.add(target)
+        self._run(self._needed((target,)))
+        return self.cotangents.get(target)
+
+    def run(self, targets: Iterable[Node]) -> None:
+        """Look up several nodes in one go."""
+        self.find()
+        targets = [t for t in targets if t not in self.complete]
+        self.asked.update(targets)
+        self._run(self._needed(targets))
+
+    def forget(self, node: Node) -> None:
+        """Drop the cotangent of a node that has been looked up."""
+        if node in self.asked and node is not self.root:
+            self.asked.discard(node)
+            self.cotangents.pop(node, None)
+            self.dropped.add(node)
+
+    def leaves(self) -> list[Node]:
+        """The variables under the root."""
+        return [node for node in self.find() if node.edges == ()]
+
+    def free(self) -> None:
+        """Forget what the nodes saved. Variables stay as they are."""
+        for node in self.find():
+            if node.edges:
+                node.edges = None
+
+    def _needed(self, targets: Iterable[Node]) -> set[Node]:
+        """All nodes between the targets and what is complete already."""
+        children, complete = self.find(), self.complete
+        needed = set(targets)
+        stack = list(needed)
+        while stack:
+            node = stack.pop()
+            if node in complete:
+                continue
+            for child in children[node]:
+                if child not in needed:
+                    needed.add(child)
+                    stack.append(child)
+        return needed
+
+    def _run(self, needed: set[Node]) -> None:
+        try:
+            self._follow(needed)
+        except BaseException:
+            self._restart()  # half a pass must not be added to by the next
+            raise
+
+    def _follow(self, needed: set[Node]) -> None:
+        """Pass cotangents along every edge between needed nodes that has not been followed, youngest node first."""
+        b, cotangents, sent, asked, complete = self.b, self.cotangents, self.sent, self.asked, self.complete
+        for node in sorted(needed, key=_age, reverse=True):
+            complete.add(node)
+            edges = node.edges
+            if not edges:
+                if edges is None:
+                    self.children = None
+                    self.find()
+                continue
+            g = cotangents.get(node)
+            done = sent.get(node, 0)
+            bit = 1
+            for parent, rule, saved in edges:
+                if parent in needed and not done & bit:
+                    done |= bit
+                    if rule is not None and g is not None:
+                        try:
+                            c = rule(b, g, *saved)
+                        except MissingOp as error:
+                            raise self._explained(error, node) from error
+                        if parent.shape != node.shape and node.op.broadcasts:  # type: ignore[union-attr]
+                            c = sum_to(b, c, parent.shape)
+                        before = cotangents.get(parent)
+                        cotangents[parent] = c if before is None else b.add(before, c)
+                bit <<= 1
+            sent[node] = done
+            if done == bit - 1 and node not in asked:
+                cotangents.pop(node, None)
+                self.dropped.add(node)
+
+    def _explained(self, error: MissingOp, node: Node) -> MissingOp:
+        return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of level {self.number})")
+
+
+def _age(node: Node) -> int:
+    return node.age

@@ -1,0 +1,127 @@
+"""What ``Autodiff`` adds to a value: a node of its graph.
+
+A node keeps its parents and the inner values that the rules read; not its own value, and not its coat. When nobody holds the coat or
+a child, reference counting frees the node at once.
+"""
+
+from typing import Any
+
+from nestgrad.levels.base import Coat, Tape, now
+from nestgrad.ops.table import Op
+
+
+class Node:
+    """One recorded operation of one level.
+
+    Attributes:
+        age: The clock when it was made; parents are older than children.
+        lo: Age of the oldest variable that it depends on. A variable's own age.
+        op: The table's entry, or the name of what else made it.
+        shape: Shape of the value.
+        edges: ``(parent, rule, saved)`` for each argument tracked on this level: ``rule(b, g, *saved)`` is what goes to the parent, and a
+            rule of ``None`` connects without passing anything. ``None`` once freed.
+    """
+
+    __slots__ = ("age", "edges", "lo", "op", "shape")
+    age: int
+    lo: int
+    op: Op | str
+    shape: tuple[int, ...]
+    edges: tuple[tuple["Node", Any, tuple[Any, ...]], ...] | None
+
+    @property
+    def name(self) -> str:
+        """Name of what made it."""
+        return self.op if isinstance(self.op, str) else self.op.name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} of shape {self.shape}, age {self.age}>"
+
+
+class Tracked(Coat):
+    """The coat of a value that an ``Autodiff`` level tracks."""
+
+    __slots__ = ("node",)
+    node: Node
+
+    def over(self, inner: Any) -> "Tracked":
+        """The same node over another inner value."""
+        return tracked(self.tape, inner, self.node)
+
+    @property
+    def oldest(self) -> float:
+        """Age of the oldest variable that the value depends on."""
+        return self.node.lo
+
+    @property
+    def moment(self) -> float:
+        """The node's age: variables made later are none that the value depends on."""
+        return self.node.age
+
+    def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Record ``op``; the way for ops and mixtures of coats that have no unrolled recorder."""
+        tape = self.tape
+        inner = [a.value if isinstance(a, Tracked) and a.tape is tape else a for a in args]
+        out = getattr(b, op.name)(*inner, **dict(zip(op.params, params, strict=True)))
+        edges = []
+        for i, a in enumerate(args):
+            rule = op.rules[0 if op.variadic else i] if isinstance(a, Tracked) and a.tape is tape else None
+            if rule is not None:
+                edges.append((a.node, rule.call, tuple(_read(b, op, word, i, inner, out, params) for word in rule.reads)))
+        if not edges:
+            return out
+        return tracked(tape, out, make(op, b.shape(out), tuple(edges)))
+
+
+def _read(b: Any, op: Op, word: str, i: int, inner: list[Any], out: Any, params: tuple[Any, ...]) -> Any:
+    """The value that a rule reads under the name ``word``."""
+    if word in op.params:
+        return params[op.params.index(word)]
+    if word == "out":
+        return out
+    if word == "i":
+        return i
+    if word == "shapes":
+        return tuple(tuple(b.shape(v)) for v in inner)
+    if word == "others":
+        return tuple(None if k == i else v for k, v in enumerate(inner))
+    argument, _, what = word.partition("_")
+    value = inner[op.arguments.index(argument)]
+    return value if not what else b.shape(value) if what == "shape" else b.dtype(value)
+
+
+def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
+    """A coat."""
+    coat = Tracked()
+    coat.tape, coat.value, coat.node = tape, value, node
+    return coat
+
+
+def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...]) -> Node:
+    """A node after the parents of its edges; without edges, a variable."""
+    node = Node()
+    node.age = now()
+    node.lo = min((edge[0].lo for edge in edges), default=node.age)
+    node.op, node.shape, node.edges = op, shape, edges
+    return node
+
+
+def leaf(tape: Tape, value: Any, shape: tuple[int, ...]) -> Tracked:
+    """A new variable."""
+    return tracked(tape, value, make("variable", shape, ()))
+
+
+def identity(tape: Tape, value: Any, before: Tracked) -> Tracked:
+    """A new variable that is equal to an older value, and remembers it."""
+    return tracked(tape, value, make("variable", before.node.shape, ((before.node, _same, ()),)))
+
+
+def connection(value: Any, g: Tracked | None, root: Tracked) -> Tracked:
+    """``value`` with what ``g`` recorded, if anything, and a zero edge to ``root``."""
+    edges = () if g is None else ((g.node, _same, ()),)
+    shape = root.node.shape if g is None else g.node.shape
+    return tracked(root.tape, value, make("derivative", shape, (*edges, (root.node, None, ()))))
+
+
+def _same(b: Any, g: Any) -> Any:
+    return g

@@ -1,0 +1,6 @@
+"""The Tensor and its Gradients."""
+
+from nestgrad.tensor.gradients import Gradients
+from nestgrad.tensor.tensor import Tensor
+
+__all__ = ["Gradients", "Tensor"]

@@ -1,0 +1,149 @@
+"""What a Tensor tells about itself, and the ways out: to NumPy and to Python numbers."""
+
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import ConversionError, LevelError, ShapeError
+from nestgrad.levels.coats import bare, worn
+from nestgrad.levels.marks import NONE
+from nestgrad.levels.reverse.node import Tracked
+from nestgrad.tensor.handle import Handle, make
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
+
+
+class Conversion(Handle):
+    """Shape and dtype, ``repr``, NumPy, Python numbers, copies."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return tuple(self.b.shape(self.value))
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.b.shape(self.value))
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        total = 1
+        for n in self.b.shape(self.value):
+            total *= n
+        return total
+
+    @property
+    def dtype(self) -> Any:
+        """The base backend's dtype."""
+        return self.b.dtype(self.value)
+
+    @property
+    def device(self) -> Any:
+        """Where the base backend keeps it."""
+        return self.b.base.device(bare(self.value))
+
+    def numpy(self) -> Any:
+        """A NumPy copy of the value: a constant, on no level. Writing into it changes nothing here."""
+        return self.b.base.to_numpy(self.b.read(self.value))
+
+    def item(self) -> Any:
+        """The one entry as a Python number: a constant, on no level.
+
+        Raises:
+            ShapeError: If there is not exactly one entry.
+        """
+        if self.size != 1:
+            raise ShapeError(f"item: got shape {self.shape}; expected exactly one entry")
+        return self.numpy().reshape(-1).tolist()[0]
+
+    def tolist(self) -> Any:
+        """The entries as nested lists of Python numbers."""
+        return self.numpy().tolist()
+
+    def _leave(self, spelling: str, way: str) -> None:
+        """Refuse to drop levels silently."""
+        if isinstance(self.value, Tracked) or self.marks:
+            raise ConversionError(
+                f"{spelling} of a tensor that depends on variables ({', '.join(str(c.tape) for c in worn(self.value)) or 'taken out'}) "
+                f"would silently make a constant of it. Try {way}"
+            )
+
+    def __float__(self) -> float:
+        """The one entry of a constant. A tracked one must say ``.item()``."""
+        self._leave("float(x)", "x.item() for the number, or stay with x")
+        return float(self.item())
+
+    def __int__(self) -> int:
+        """The one entry of a constant, as an int."""
+        self._leave("int(x)", "x.item() for the number")
+        return int(self.item())
+
+    def __index__(self) -> int:
+        """The one entry of an integer Tensor."""
+        if self.b.base.kind(bare(self.value)) != "int":
+            raise ConversionError(f"index: got dtype {self.dtype}; expected integers")
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        """Truth of the one entry; a comparison is a constant, so ``if x > 0:`` works."""
+        return bool(self.item())
+
+    def __complex__(self) -> complex:
+        """Refused like ``float`` on tracked ones."""
+        self._leave("complex(x)", "x.item()")
+        return complex(self.item())
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """A copy for NumPy, of a constant. NumPy functions on a tracked Tensor would lose its levels, so they raise."""
+        self._leave("np.asarray(x), or a NumPy function,", "x.numpy() for the values, or the same function here: ng.sin(x), x.norm()")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Refused: NumPy's functions do not know levels."""
+        name = getattr(func, "__name__", str(func))
+        raise ConversionError(f"np.{name} of a Tensor: NumPy does not know its levels. Try ng.{name} or x.{name}() if there is one, or x.numpy()")
+
+    def __repr__(self) -> str:
+        """Value, dtype, levels worn and marks."""
+        if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):
+            shown = f"<shape {self.shape}>"
+        else:
+            shown = _text(self.b.base.to_numpy(bare(self.value)))
+        parts = [shown, f"dtype={str(self.dtype).removeprefix('torch.')}"]
+        levels = [c.tape.number for c in worn(self.value) if isinstance(c, Tracked)]
+        if levels:
+            parts.append(f"levels={sorted(levels)}")
+        if self.marks:
+            parts.append(f"taken_out_of={sorted(t.number for t in self.marks)}")
+        return f"Tensor({', '.join(parts)})"
+
+    def __format__(self, spec: str) -> str:
+        """One entry with a format spec, as a number; without one, ``repr``."""
+        return format(self.item(), spec) if spec else repr(self)
+
+    def __copy__(self) -> "Tensor":
+        """Itself: it is immutable."""
+        return self  # type: ignore[return-value]
+
+    def __deepcopy__(self, memo: Any) -> "Tensor":
+        """Itself: it is immutable, and its levels stay."""
+        return self  # type: ignore[return-value]
+
+    def __reduce__(self) -> Any:
+        """Pickle the value; history and marks are dropped."""
+        if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):
+            raise LevelError("pickle: a value of this level cannot leave it")
+        return _restored, (self.b.base, self.numpy(), str(self.dtype).removeprefix("torch."))
+
+
+def _restored(base: Any, array: Any, dtype: str) -> "Tensor":
+    return make(base.dressed, base.asarray(array, dtype), NONE)
+
+
+def _text(array: Any) -> str:
+    lines = str(array.tolist() if array.size <= 16 else array).splitlines()
+    return "\n       ".join(lines)

@@ -1,0 +1,202 @@
+"""Methods of levels: variables, taking out, differentiating."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.coats import bare, variable, without, worn
+from nestgrad.levels.level import Level
+from nestgrad.levels.marks import NONE, left, opened
+from nestgrad.levels.reverse.node import Tracked
+from nestgrad.tensor.gradients import Gradients
+from nestgrad.tensor.handle import Handle, Operand, make
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
+
+
+class Differentiation(Handle):
+    """What a Tensor has to do with levels."""
+
+    __slots__ = ()
+
+    @property
+    def level(self) -> int:
+        """Number of the outermost level that tracks it; 0 of a constant."""
+        value, _ = opened(self.value, self.marks)
+        return next((coat.tape.number for coat in worn(value)), 0)
+
+    @property
+    def backend(self) -> Any:
+        """The base backend. ``Autodiff(x.backend)`` makes a fresh level over it."""
+        return self.b.base
+
+    def tracked_on(self) -> tuple[Tape, ...]:
+        """Tapes of the levels that track it, outermost first."""
+        value, _ = opened(self.value, self.marks)
+        return tuple(coat.tape for coat in worn(value) if isinstance(coat, Tracked))
+
+    def require_grad(self, levels: Sequence[Any] | None = None) -> "Tensor":
+        """A new variable, equal to this Tensor, on the levels that track it already, or on the given ones.
+
+        It is a leaf on each level where this Tensor is a constant, and an identity after it where it is tracked: history and marks are
+        kept, never cut. Cut with ``detach()``.
+
+        Args:
+            levels: ``Autodiff`` levels. ``None``: those that track this Tensor.
+
+        Raises:
+            LevelError: No level given, and none tracks it.
+            DTypeError: Not a floating dtype.
+        """
+        tapes = self.tracked_on() if levels is None else tuple(_tape(level) for level in levels)
+        if not tapes:
+            raise LevelError(
+                "require_grad: this tensor is a constant on every level, so there is none to track it. "
+                "Try stack.tensor(x, requires_grad=True), or x.require_grad(levels=[stack])"
+            )
+        return as_variable(self, tapes)
+
+    def inner(self) -> "Tensor":
+        """The value inside the outermost level that tracks it, marked as taken out of that level. A constant is its own inner value."""
+        value, marks = opened(self.value, self.marks)
+        if not isinstance(value, Tracked):
+            if isinstance(value, Coat) and value.oldest < inf:
+                raise LevelError(f"inner: a value cannot leave {value.tape} this way")
+            return make(self.b, value, marks)
+        return make(self.b, value.value, left(value, [value.tape], marks, f"inner() of {_what(value)}"))
+
+    def detach(self, level: Any = None) -> "Tensor":
+        """A constant: on every level, without marks; or on the given level and every one above it.
+
+        Args:
+            level: An ``Autodiff`` level, or its number. ``None``: all.
+        """
+        value, marks = opened(self.value, self.marks)
+        if level is None:
+            return make(self.b, bare(value) if not _is_shared(value) else _innermost(value), NONE)
+        tapes = [coat.tape for coat in worn(value)] + list(marks)
+        if isinstance(level, Level):
+            births = [level.tape.birth]
+        elif isinstance(level, int) and level >= 1:
+            births = [tape.birth for tape in tapes if tape.number >= level]
+        else:
+            raise LevelError(f"detach: got level {level!r}; expected an Autodiff level or a number from 1 on")
+        first = min(births, default=inf)
+        off = {tape for tape in tapes if tape.birth >= first}
+        return make(self.b, without(value, off), {t: m for t, m in marks.items() if t not in off} or NONE)
+
+    def backward(
+        self,
+        gradient: Operand | None = None,
+        wrt: Sequence["Tensor"] | None = None,
+        retain_graph: bool = True,
+        check_independent: bool = False,
+    ) -> Gradients:
+        """Gradients of this Tensor on the youngest level that recorded something of it. Changes nothing else.
+
+        The root of a backward pass may have any shape. Without ``gradient`` it is seeded with ones, so the result is **the gradient of the
+        sum** of its entries.
+
+        Args:
+            gradient: Seed of the root's shape: the result is its product with the Jacobian. It may be tracked itself.
+            wrt: Tensors to differentiate by at once. The result then knows just those, and lets go of the graph.
+            retain_graph: ``False`` frees saved values when the pass has run (for ``wrt``, or else for all variables at once); a later use
+                of a freed node raises ``GraphFreedError``.
+            check_independent: Verify, at each look-up, with one random row, that row ``i`` of the root depends on row ``i`` of the input
+                alone, so that the gradient of the sum is the gradient of each sample.
+
+        Returns:
+            ``Gradients``, lazy: a look-up runs only what leads to that tensor.
+
+        Raises:
+            NoLevelLeft: The value was taken out of every level that recorded it.
+            NotTrackedError: Nothing that it was made of requires gradients.
+            ShapeError: ``gradient`` has another shape.
+        """
+        value, marks = opened(self.value, self.marks)
+        if not isinstance(value, Tracked):
+            raise _untracked(self, value, marks)
+        gradients = Gradients(make(self.b, value, marks), gradient, check_independent)
+        if wrt is not None or not retain_graph:
+            gradients.run(wrt, retain_graph)
+        return gradients
+
+    def grad(self, grads: Gradients) -> "Tensor":
+        """The derivative of the root of ``grads`` by this Tensor, of this Tensor's shape.
+
+        It lives on the levels below the one that was differentiated, and is marked as taken out of that one. Zero where the root depends on
+        this Tensor with zero derivative.
+
+        Raises:
+            NotTrackedError: This Tensor is tracked on no level.
+            NotConnectedError: The root does not depend on it: was it created anew, or sliced after the forward pass?
+            LevelError: The root depends on it only through a value that was taken out of the level.
+        """
+        return grads.wrt(self)  # type: ignore[arg-type]
+
+    def wrt(self, x: "Tensor") -> "Tensor":
+        """``x.grad(self.backward(wrt=[x]))``: so ``u.wrt(x).wrt(t)`` is a cross partial."""
+        return self.backward(wrt=[x]).wrt(x)
+
+    def grad_remove(self, grads: Gradients) -> "Tensor":
+        """Look the gradient up and drop it from ``grads``. Frees that cotangent, not the graph; see ``grads.close()``."""
+        return grads.remove(self)  # type: ignore[arg-type]
+
+    def grad_replace(self, grads: Gradients, value: "Tensor") -> None:
+        """Let ``grads`` give ``value`` for this Tensor from now on. No other look-up is changed."""
+        grads.replace(self, value)  # type: ignore[arg-type]
+
+
+def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
+    """``x`` as a new variable on ``tapes`` (design rule 5).
+
+    Raises:
+        DTypeError: Not a floating dtype.
+    """
+    value, marks = opened(x.value, x.marks)
+    if not x.b.base.is_floating(bare(value)):
+        raise DTypeError(
+            f"requires_grad: got dtype {x.b.dtype(value)}; expected a floating one, since integers and booleans have no derivative. "
+            "Try dtype='float64', or x.astype('float64')"
+        )
+    oldest_first = sorted(set(tapes), key=lambda tape: tape.birth)
+    return make(x.b, variable(value, oldest_first, tuple(x.b.shape(value))), marks)
+
+
+def _tape(level: Any) -> Tape:
+    if not isinstance(level, Level):
+        raise LevelError(f"levels: got {level!r}; expected Autodiff levels")
+    tape: Tape = level.tapes[-1]
+    return tape
+
+
+def _what(value: Tracked) -> str:
+    return f"a {value.node.name!r} of shape {tuple(value.node.shape)}"
+
+
+def _is_shared(value: Any) -> bool:
+    return any(coat.tape.number == 0 for coat in worn(value))
+
+
+def _innermost(value: Any) -> Any:
+    return [*worn(value)][-1]
+
+
+def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
+    """The error for a root on which nothing is recorded."""
+    what = f"a value of shape {tuple(x.b.shape(value))}"
+    if isinstance(value, Coat) and value.oldest < inf:
+        return LevelError(f"backward: {what} lives on {value.tape}, which has no backward pass. Try a variable made inside the function")
+    if marks:
+        story = "; ".join(f"{tape}: {moment.story}" for tape, moment in marks.items())
+        return NoLevelLeft(
+            f"backward: no level is left that recorded {what}. What it depends on was taken out of {story}. "
+            "Try detach() on what is meant as a constant, or one more Autodiff around the backend if it is not"
+        )
+    return NotTrackedError(
+        f"backward: {what} depends on nothing that requires gradients. "
+        "Try stack.tensor(data, requires_grad=True) for what you differentiate by; was it detached, or made by a comparison?"
+    )

@@ -1,0 +1,258 @@
+"""``Gradients``: what ``backward`` returns, looked up by tensor."""
+
+import random
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
+from nestgrad.levels.base import Tape
+from nestgrad.levels.coats import bare, on, tied, worn
+from nestgrad.levels.marks import NONE, Moment, join, left
+from nestgrad.levels.mixing import fitted, settle
+from nestgrad.levels.reverse.backward import Pass
+from nestgrad.levels.reverse.node import Node, Tracked
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, make
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
+
+
+class Gradients:
+    """Derivatives of one root, on demand.
+
+    A look-up happens at the youngest level on which the root and the tensor are both tracked, and runs only the part of the backward pass
+    that leads to the tensor. Looking up everything, in any order, costs one full pass. Look-ups may come from several threads.
+
+    ``grads[x]``, ``grads.wrt(x)`` and ``x.grad(grads)`` are the same.
+    """
+
+    def __init__(self, root: "Tensor", seed: Operand | None, check_independent: bool) -> None:
+        self._root: Tensor | None = root
+        self._level = root.value.tape.number
+        self._seed = _checked_seed(root, seed)
+        self._check = check_independent
+        self._passes: dict[Tape, _OnTape] = {}
+        self._given: dict[Node, Tensor] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def level(self) -> int:
+        """Number of the youngest level that recorded the root."""
+        return self._level
+
+    def wrt(self, x: "Tensor") -> "Tensor":
+        """The derivative of the root by ``x``; see ``Tensor.grad``."""
+        with self._lock:
+            given = self._replacement(x)
+            return self._look(x) if given is None else given
+
+    __getitem__ = wrt
+
+    def get(self, x: "Tensor", default: Any = None) -> Any:
+        """The derivative by ``x``, or ``default`` where the root does not depend on ``x``."""
+        try:
+            return self.wrt(x)
+        except NotConnectedError:
+            return default
+
+    def __contains__(self, x: "Tensor") -> bool:
+        """Whether the root depends on ``x``."""
+        with self._lock:
+            if self._replacement(x) is not None:
+                return True
+            if self._root is None:
+                return False
+            tape = self._tape(x)
+            return tape is not None and self._on(tape).passing.reaches(_node(x, tape))
+
+    def remove(self, x: "Tensor") -> "Tensor":
+        """The derivative by ``x``, which this object then forgets; it is computed again if asked for again."""
+        with self._lock:
+            result = self.wrt(x)
+            for coat in worn(x.value):
+                if isinstance(coat, Tracked):
+                    self._given.pop(coat.node, None)
+                    if coat.tape in self._passes:
+                        self._passes[coat.tape].passing.forget(coat.node)
+            return result
+
+    def replace(self, x: "Tensor", value: "Tensor") -> None:
+        """Give ``value`` for ``x`` from now on; no other look-up is changed.
+
+        Raises:
+            ShapeError: If ``value`` has another shape than ``x``.
+            NotTrackedError: If ``x`` is tracked on no level.
+        """
+        value = as_tensor(value)
+        if tuple(value.shape) != tuple(x.shape):
+            raise ShapeError(f"replace: got a value of shape {value.shape}; expected the tensor's, {x.shape}")
+        coat = next((c for c in worn(x.value) if isinstance(c, Tracked)), None)
+        if coat is None:
+            raise _not_tracked(x)
+        with self._lock:
+            self._given[coat.node] = value
+
+    def close(self) -> None:
+        """Let go of the graph. What has been looked up with ``wrt=`` or replaced stays."""
+        with self._lock:
+            self._root = None
+            self._passes = {}
+
+    def run(self, wrt: Iterable["Tensor"] | None, retain_graph: bool) -> None:
+        """Run the pass at once: for ``wrt``, after which only those are known, or for all variables."""
+        with self._lock:
+            assert self._root is not None
+            if wrt is None:
+                passing = self._on(self._root.value.tape).passing
+                passing.run(passing.leaves())
+                passing.free()
+                return
+            wanted = list(wrt)
+            tapes = [self._tape(x) for x in wanted]
+            for tape in dict.fromkeys(t for t in tapes if t is not None):
+                passing = self._on(tape).passing
+                nodes = [_node(x, tape) for x, t in zip(wanted, tapes, strict=True) if t is tape]
+                passing.run([n for n in nodes if passing.reaches(n)])
+            for x, tape in zip(wanted, tapes, strict=True):
+                result = self._look(x)
+                if tape is not None:
+                    self._given[_node(x, tape)] = result
+            if not retain_graph:
+                for on_tape in self._passes.values():
+                    on_tape.passing.free()
+            self.close()
+
+    def _replacement(self, x: "Tensor") -> "Tensor | None":
+        if not self._given:
+            return None
+        return next((self._given[c.node] for c in worn(x.value) if isinstance(c, Tracked) and c.node in self._given), None)
+
+    def _tape(self, x: "Tensor") -> Tape | None:
+        """The youngest tape on which root and ``x`` are both tracked."""
+        assert self._root is not None
+        mine = {coat.tape for coat in worn(self._root.value) if isinstance(coat, Tracked)}
+        return next((coat.tape for coat in worn(x.value) if isinstance(coat, Tracked) and coat.tape in mine), None)
+
+    def _on(self, tape: Tape) -> "_OnTape":
+        found = self._passes.get(tape)
+        if found is None:
+            assert self._root is not None
+            found = self._passes[tape] = _OnTape(self._root, tape, self._seed)
+        return found
+
+    def _look(self, x: "Tensor") -> "Tensor":
+        if not isinstance(x, Handle):
+            raise NotTrackedError(f"grad: got a {type(x).__name__}; expected a Tensor")
+        if self._root is None:
+            raise NotTrackedError(
+                f"grad: these gradients were computed with wrt=[...] or closed, and do not know this tensor of shape {x.shape}. "
+                "Try to add it to wrt, or backward() without wrt"
+            )
+        tape = self._tape(x)
+        if tape is None:
+            raise self._unreached(x)
+        at = self._on(tape)
+        node = _node(x, tape)
+        if not at.passing.reaches(node):
+            raise self._unreached(x)
+        result = at.result(x, at.passing.cotangent(node))
+        if self._check:
+            self._independent(x, tape, node)
+        return result
+
+    def _unreached(self, x: "Tensor") -> Exception:
+        """Why the root does not reach ``x``."""
+        assert self._root is not None
+        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked)]
+        if not coats:
+            return _not_tracked(x)
+        for coat in coats:
+            moment = self._root.marks.get(coat.tape)
+            if moment is not None and moment >= coat.oldest:
+                return LevelError(
+                    f"grad: the result depends on this tensor of shape {x.shape} only through a value that was taken out of {coat.tape} "
+                    f"({moment.story}). Try to differentiate on a level further in (one more Autodiff), or detach() it if it is a constant"
+                )
+        return NotConnectedError(
+            f"grad: the result (level {self._level}) does not depend on this tensor of shape {x.shape}. "
+            "Was it created anew, or sliced after the forward pass? Try grads.get(x), which gives None, if that can be"
+        )
+
+    def _independent(self, x: "Tensor", tape: Tape, node: Node) -> None:
+        """One more pass, seeded with one random row: all other rows of the gradient must be zero."""
+        at, root = self._on(tape), self._root
+        assert root is not None
+        shape, have = tuple(root.shape), tuple(x.shape)
+        if not shape or not have or shape[0] != have[0]:
+            raise ShapeError(f"check_independent: got a root of shape {shape} and an input of shape {have}; expected as many rows in both")
+        row = random.randrange(shape[0]) if shape[0] else 0
+        base = root.b.base
+        seed = base.index_set(base.full(shape, 0.0, root.dtype), base.full((), 1.0, root.dtype), (row,))
+        g = Pass(at.passing.b, at.passing.root, seed, tape.number).cotangent(node)
+        if g is None:
+            return
+        others = base.index_set(bare(g), base.full((), 0.0, base.dtype(bare(g))), (row,))
+        if bool(base.to_numpy(base.ne(others, 0.0)).any()):
+            raise CoupledError(
+                f"check_independent: row {row} of the result depends on other rows of the input of shape {have}, "
+                "so the gradient of the sum is not the gradient of each sample. Try one backward(gradient=...) per row"
+            )
+
+
+class _OnTape:
+    """The pass on one tape: the root taken down to it, its seed, and the marks of what is looked up."""
+
+    __slots__ = ("b", "inner", "marks", "passing")
+
+    def __init__(self, root: "Tensor", tape: Tape, seed: "Tensor | None") -> None:
+        value, marks = root.value, root.marks
+        while value.tape is not tape:
+            marks = left(value, [value.tape], marks, "a derivative on a level further in")
+            value = value.value
+        node = value.node
+        marks = join(marks, {tape: Moment(node.age, f"a derivative of a {node.name!r} of shape {tuple(node.shape)}")})
+        inner, b = value.value, root.b
+        if seed is None:
+            g = b.base.full(tuple(node.shape), 1.0, b.dtype(inner))
+        else:
+            (inner, g), marks = settle([inner, seed.value], [marks, seed.marks])
+        self.b, self.inner, self.marks = b, inner, marks
+        self.passing = Pass(b, node, g, tape.number)
+
+    def result(self, x: "Tensor", g: Any) -> "Tensor":
+        """What was looked up, as a Tensor of x's shape and dtype: tied to the root, and under the invariant of marks."""
+        b = self.b
+        if g is None:
+            g = b.base.full(tuple(x.shape), 0.0, b.dtype(x.value))
+        elif b.dtype(g) != b.dtype(x.value):
+            g = b.cast(g, b.dtype(x.value))
+        value, marks = fitted(tied(g, self.inner), self.marks)
+        return make(b, value, marks)
+
+
+def _node(x: "Tensor", tape: Tape) -> Node:
+    node: Node = on(x.value, tape).node
+    return node
+
+
+def _not_tracked(x: "Tensor") -> NotTrackedError:
+    return NotTrackedError(
+        f"grad: this tensor of shape {x.shape} is tracked on no level. "
+        "Try stack.tensor(data, requires_grad=True); require_grad() and operators return new tensors, so keep what they return"
+    )
+
+
+def _checked_seed(root: "Tensor", seed: Operand | None) -> "Tensor | None":
+    if seed is None:
+        return None
+    if not isinstance(seed, Handle):
+        seed = make(root.b, root.b.base.asarray(seed), NONE)
+    if seed.b is not root.b and seed.b.base != root.b.base:
+        raise LevelError(f"backward: got a gradient over {seed.b.base!r} for a root over {root.b.base!r}; expected one base backend")
+    if tuple(seed.shape) != tuple(root.shape):  # type: ignore[attr-defined]
+        raise ShapeError(
+            f"backward: got a gradient of shape {seed.shape} for a root of shape {root.shape}; expected the same shape"  # type: ignore[attr-defined]
+        )
+    return seed  # type: ignore[return-value]
+

@@ -1,0 +1,103 @@
+"""Methods that reduce axes. ``axis`` is an int, a tuple of ints, or ``None`` for all axes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nestgrad.errors import ShapeError
+from nestgrad.levels.marks import NONE
+from nestgrad.tensor.handle import Handle, axes_of, make
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
+
+Axis = int | Sequence[int] | None
+
+
+class Reductions(Handle):
+    """Sums, products, extrema and norms over axes. Cost: a pass over the entries."""
+
+    __slots__ = ()
+
+    def _reduce(self, name: str, axis: Axis, keepdims: bool) -> "Tensor":
+        axes = axes_of(len(self.b.shape(self.value)), axis, name)
+        return make(self.b, getattr(self.b, name)(self.value, axes, keepdims), self.marks)
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Sum; 0 over no entries."""
+        return self._reduce("sum", axis, keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Mean; NaN over no entries."""
+        return self._reduce("mean", axis, keepdims)
+
+    def prod(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Product; 1 over no entries. Exact with zeros at every order: a pairwise tree."""
+        return self._reduce("prod", axis, keepdims)
+
+    def max(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Largest entry; equal ones share the derivative evenly.
+
+        Raises:
+            ShapeError: Over no entries.
+        """
+        self._some("max", axis)
+        return self._reduce("amax", axis, keepdims)
+
+    def min(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Smallest entry; equal ones share the derivative evenly.
+
+        Raises:
+            ShapeError: Over no entries.
+        """
+        self._some("min", axis)
+        return self._reduce("amin", axis, keepdims)
+
+    amax = max
+    amin = min
+
+    def _some(self, name: str, axis: Axis) -> None:
+        shape = tuple(self.b.shape(self.value))
+        if any(shape[k] == 0 for k in axes_of(len(shape), axis, name)):
+            raise ShapeError(f"{name}: got shape {shape}; expected at least one entry along axis {axis}")
+
+    def var(self, axis: Axis = None, correction: int = 0, keepdims: bool = False) -> "Tensor":
+        """Variance: the sum of squared deviations over ``n - correction``. 0 is the population's, as in NumPy; 1 is the sample's."""
+        axes = axes_of(len(self.b.shape(self.value)), axis, "var")
+        return make(self.b, self.b.var(self.value, axes, correction, keepdims), self.marks)
+
+    def norm(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Euclidean norm over the axes.
+
+        At the origin it has no derivative: the first is given as 0, higher ones come out as NaN. Write ``(x * x).sum()`` where the
+        square is meant; that is exact.
+        """
+        return self._reduce("norm", axis, keepdims)
+
+    def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """``log(sum(exp(x)))`` without overflow."""
+        self._some("logsumexp", axis)
+        return self._reduce("logsumexp", axis, keepdims)
+
+    def softmax(self, axis: int = -1) -> "Tensor":
+        """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
+        (k,) = axes_of(len(self.b.shape(self.value)), axis, "softmax")
+        return make(self.b, self.b.softmax(self.value, k), self.marks)
+
+    def log_softmax(self, axis: int = -1) -> "Tensor":
+        """``x - logsumexp(x)`` along an axis."""
+        (k,) = axes_of(len(self.b.shape(self.value)), axis, "log_softmax")
+        return make(self.b, self.b.log_softmax(self.value, k), self.marks)
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> "Tensor":
+        """Position of the largest entry, the first one of several; a constant. ``None``: in the flattened array."""
+        return self._position("argmax", axis, keepdims)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> "Tensor":
+        """Position of the smallest entry, the first one of several; a constant. ``None``: in the flattened array."""
+        return self._position("argmin", axis, keepdims)
+
+    def _position(self, name: str, axis: int | None, keepdims: bool) -> "Tensor":
+        self._some(name, axis)
+        value = self.b.reshape(self.value, (-1,)) if axis is None else self.value
+        (k,) = axes_of(len(self.b.shape(value)), 0 if axis is None else axis, name)
+        return make(self.b, getattr(self.b, name)(value, k, keepdims), NONE)

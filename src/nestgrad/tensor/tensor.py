@@ -1,0 +1,25 @@
+"""The Tensor: the user's immutable handle on a value."""
+
+from nestgrad.tensor.arithmetic import Arithmetic
+from nestgrad.tensor.conversion import Conversion
+from nestgrad.tensor.differentiation import Differentiation
+from nestgrad.tensor.elementwise import Elementwise
+from nestgrad.tensor.handle import final
+from nestgrad.tensor.indexing import Indexing
+from nestgrad.tensor.reductions import Reductions
+from nestgrad.tensor.shaping import Shaping
+
+
+@final
+class Tensor(Arithmetic, Elementwise, Reductions, Shaping, Indexing, Differentiation, Conversion):
+    """An array on some levels. Immutable; equality compares entries, the hash is by identity.
+
+    Made by ``stack.tensor(data)``, by ``ng.tensor(data)`` and by operations, never by its class.
+
+    Attributes:
+        b: The backend over dressed values that its operations run on.
+        value: A raw array of the base backend, in a coat for each level that tracks it.
+        marks: The tapes that it was taken out of.
+    """
+
+    __slots__ = ()
