@@ -10,12 +10,13 @@ import random
 from typing import Any
 
 from nestgrad.backends.derived import Derived
+from nestgrad.backends.factories import Factories
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing"]
 
 
-class Backend(Derived):
+class Backend(Factories, Derived):
     """Where numbers live.
 
     Two backends are equal if their ``key()`` is: what distinguishes them beside the class, such as dtype and device.
@@ -24,11 +25,6 @@ class Backend(Derived):
     name = "custom"
     default_dtype: Any = None
     """The dtype of Python floats, native to the backend. It is not called ``dtype``, which is the operation."""
-
-    level = 0
-    """How many levels are under a value of this backend: none."""
-    inner: "Backend | None" = None
-    """The backend that this one wraps: none."""
 
     def key(self) -> tuple[Any, ...]:
         """What equality and hash go by."""
@@ -50,6 +46,11 @@ class Backend(Derived):
         if dtype is None or dtype is float:
             return self.default_dtype
         return self.dtype(self.asarray(dtype(0))) if dtype is int or dtype is bool else dtype
+
+    def kind(self, x: Value) -> str:
+        """``"bool"``, ``"int"`` or ``"float"``."""
+        name = str(self.dtype(x))
+        return "bool" if "bool" in name else "int" if "int" in name else "float"
 
     def is_floating(self, x: Value) -> bool:
         """Whether ``x`` holds floating-point numbers and can be differentiated."""

@@ -258,6 +258,15 @@ class Derived(Elementary):
         full = self.add(total, top)
         return full if keepdims else self.reshape(full, _without(self.shape(full), axes))
 
+    def norm(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        """The square root of the sum of squares over ``axes``."""
+        return self.sqrt(self.sum(self.square(x), axes, keepdims))
+
+    def unit(self, x: Value, y: Value) -> Value:
+        """``x / y``, but 0 where ``y`` is 0: an entry of a vector over its norm."""
+        zero = self.eq(y, 0)
+        return self.where(zero, 0, self.div(x, self.where(zero, 1, y)))
+
     def softmax(self, x: Value, axis: int) -> Value:
         """``exp(x)`` scaled to sum 1 along ``axis``."""
         e = self.exp(self._below_top(x, axis))
