@@ -1,1 +1,6 @@
 """Levels: backends that wrap a backend and differentiate, batch or record it."""
+
+from nestgrad.levels.autodiff import Autodiff
+from nestgrad.levels.level import Level
+
+__all__ = ["Autodiff", "Level"]

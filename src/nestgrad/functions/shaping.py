@@ -1,0 +1,122 @@
+"""Functions that change shapes. Entries, dtype and levels stay; what does not fit raises ``ShapeError``."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import ShapeError
+from nestgrad.levels.coats import bare
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scalar, make, meet
+
+if TYPE_CHECKING:
+    from nestgrad.tensor import Tensor
+
+
+def reshape(x: Operand, shape: int | Sequence[int]) -> "Tensor":
+    """The same entries, last axis fastest, in another shape; one size may be -1.
+
+    >>> from nestgrad import arange
+    >>> reshape(arange(4), (2, -1)).tolist()
+    [[0, 1], [2, 3]]
+    """
+    return as_tensor(x).reshape(shape)
+
+
+def ravel(x: Operand) -> "Tensor":
+    """All entries along one axis."""
+    return as_tensor(x).ravel()
+
+
+def permute(x: Operand, axes: Sequence[int]) -> "Tensor":
+    """The axes in another order: axis ``k`` of the result is axis ``axes[k]`` of ``x``."""
+    return as_tensor(x).permute(tuple(axes))
+
+
+def transpose(x: Operand, axes: Sequence[int] | None = None) -> "Tensor":
+    """The axes in another order; ``None`` reverses it."""
+    return as_tensor(x).transpose() if axes is None else permute(x, axes)
+
+
+def swapaxes(x: Operand, first: int, second: int) -> "Tensor":
+    """Two axes exchanged."""
+    return as_tensor(x).swapaxes(first, second)
+
+
+def squeeze(x: Operand, axis: int | Sequence[int] | None = None) -> "Tensor":
+    """Without axes of size 1: the given ones, or all."""
+    return as_tensor(x).squeeze(axis)
+
+
+def expand_dims(x: Operand, axis: int | Sequence[int]) -> "Tensor":
+    """With new axes of size 1 at the given places of the result."""
+    return as_tensor(x).expand_dims(axis)
+
+
+def broadcast_to(x: Operand, shape: int | Sequence[int]) -> "Tensor":
+    """Repeated along axes of size 1 and new leading axes."""
+    return as_tensor(x).broadcast_to(shape)
+
+
+def pad(x: Operand, widths: Sequence[tuple[int, int]], value: float = 0.0) -> "Tensor":
+    """With ``(before, after)`` entries of ``value`` added along each axis.
+
+    >>> from nestgrad import tensor
+    >>> pad(tensor([1.0, 2.0]), [(1, 0)]).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return as_tensor(x).pad(widths, value)
+
+
+def concat(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
+    """Arrays one after the other along an axis that they have.
+
+    Args:
+        xs: At least one, whose shapes agree but for that axis. Mixed dtypes are promoted.
+        axis: Which one.
+
+    Raises:
+        ShapeError: No arrays, 0-dimensional ones, or shapes that differ.
+
+    >>> from nestgrad import tensor
+    >>> concat([tensor([1.0]), tensor([2.0, 3.0])]).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    b, values, marks = _arrays("concat", xs)
+    shapes = [tuple(b.shape(v)) for v in values]
+    if not shapes[0]:
+        raise ShapeError("concat: got 0-dimensional arrays; expected at least one axis. Try stack, which makes one")
+    (k,) = axes_of(len(shapes[0]), axis, "concat")
+    if any(s[:k] + s[k + 1 :] != shapes[0][:k] + shapes[0][k + 1 :] or len(s) != len(shapes[0]) for s in shapes):
+        raise ShapeError(f"concat: got shapes {shapes}; expected them to differ along axis {k} alone")
+    return make(b, b.concat(*values, axis=k), marks)
+
+
+concatenate = concat
+
+
+def stack(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
+    """Arrays of one shape along a new axis, which stands at ``axis`` of the result. Numbers and 0-dimensional tensors make a vector.
+
+    Raises:
+        ShapeError: No arrays, or shapes that differ.
+
+    >>> stack([1.0, 2.0]).tolist()
+    [1.0, 2.0]
+    """
+    b, values, marks = _arrays("stack", xs)
+    shapes = [tuple(b.shape(v)) for v in values]
+    if any(s != shapes[0] for s in shapes):
+        raise ShapeError(f"stack: got shapes {shapes}; expected one shape")
+    (k,) = axes_of(len(shapes[0]) + 1, axis, "stack")
+    rows = [b.reshape(v, (*shapes[0][:k], 1, *shapes[0][k:])) for v in values]
+    return make(b, b.concat(*rows, axis=k), marks)
+
+
+def _arrays(name: str, xs: Sequence[Operand]) -> tuple[Any, list[Any], Any]:
+    """Operands that may meet, none of them a bare number or list. A number takes the dtype of the first floating Tensor."""
+    parts = list(xs)
+    if not parts:
+        raise ShapeError(f"{name}: got no arrays; expected at least one")
+    b, values, marks = meet(name, *parts)
+    floating = [v for v, x in zip(values, parts, strict=True) if isinstance(x, Handle) and b.base.is_floating(bare(v))]
+    dtype = b.dtype(floating[0]) if floating else None
+    return b, [b.base.asarray(v, dtype) if is_scalar(v) else v for v in values], marks
