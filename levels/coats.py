@@ -55,14 +55,14 @@ def variable(p: Any, tapes: list[Tape], shape: tuple[int, ...]) -> Any:
     return leaf(tape, variable(p, tapes[:-1], shape), shape)
 
 
-def tied(g: Any, root: Any) -> Any:
-    """``g``, a derivative of ``root``: on every level connected to whatever the root was, by an edge with zero derivative.
+def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
+    """``g`` of the given shape, a derivative of ``root``: on every level connected to whatever the root was, by an edge with zero derivative.
 
     So a linear function has zero curvature, and a variable made anew by mistake still shows.
     """
     if not isinstance(root, Tracked):
         return g
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
-        return g.over(tied(g.value, root))
+        return g.over(tied(g.value, root, shape))
     same = isinstance(g, Tracked) and g.tape is root.tape
-    return connection(tied(g.value if same else g, root.value), g if same else None, root)
+    return connection(tied(g.value if same else g, root.value, shape), g if same else None, root, shape)

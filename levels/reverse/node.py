@@ -116,10 +116,9 @@ def identity(tape: Tape, value: Any, before: Tracked) -> Tracked:
     return tracked(tape, value, make("variable", before.node.shape, ((before.node, _same, ()),)))
 
 
-def connection(value: Any, g: Tracked | None, root: Tracked) -> Tracked:
-    """``value`` with what ``g`` recorded, if anything, and a zero edge to ``root``."""
+def connection(value: Any, g: Tracked | None, root: Tracked, shape: tuple[int, ...]) -> Tracked:
+    """``value`` of the given shape, with what ``g`` recorded, if anything, and a zero edge to ``root``."""
     edges = () if g is None else ((g.node, _same, ()),)
-    shape = root.node.shape if g is None else g.node.shape
     return tracked(root.tape, value, make("derivative", shape, (*edges, (root.node, None, ()))))
 
 

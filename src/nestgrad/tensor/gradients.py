@@ -227,7 +227,7 @@ class _OnTape:
             g = b.base.full(tuple(x.shape), 0.0, b.dtype(x.value))
         elif b.dtype(g) != b.dtype(x.value):
             g = b.cast(g, b.dtype(x.value))
-        value, marks = fitted(tied(g, self.inner), self.marks)
+        value, marks = fitted(tied(g, self.inner, tuple(x.shape)), self.marks)
         return make(b, value, marks)
 
 
