@@ -12,6 +12,7 @@ from typing import Any
 from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
+from nestgrad.errors import DTypeError
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing"]
 
@@ -73,7 +74,10 @@ class Backend(Factories, Derived):
 
     def index(self, data: Any) -> Value:
         """A native int64 array to be used in an ``index``."""
-        return self.asarray(data)
+        array = self.asarray(data)
+        if self.is_floating(array) and 0 not in self.shape(array):
+            raise DTypeError(f"index: positions must be integers, got {self.dtype(array)}")
+        return self.cast(array, self.resolve_dtype(int))
 
     def nonzero(self, mask: Value) -> tuple[Value, ...]:
         """Where ``mask`` is True: one int64 array per axis, last axis fastest."""

@@ -204,6 +204,10 @@ class Elementary(Primitives):
             return self.div(x, y) if x else self.div(x, self.powi(y, 0))
         return self.where(self.eq(x, 0), 0, self.div(x, y))
 
+    def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
+        """``c * x * y * z``; ``c`` is a Python number."""
+        return self.mul(self.mul(self.mul(x, y), z), c)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         """``g * (1 - y * y)``, the cotangent of tanh whose answer is ``y``."""
         return self.mul(g, self.sub(1, self.mul(y, y)))
@@ -233,6 +237,14 @@ class Derived(Elementary):
 
     def _zeros(self, x: Value, shape: tuple[int, ...]) -> Value:
         return self.broadcast_to(self.asarray(0, self.dtype(x)), shape)
+
+    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
+        """``matmul`` with ``x`` (if ``tx``) and ``y`` (if ``ty``) transposed in their last two axes."""
+        return self.matmul(self._transposed(x) if tx else x, self._transposed(y) if ty else y)
+
+    def _transposed(self, x: Value) -> Value:
+        n = len(self.shape(x))
+        return self.permute(x, (*range(n - 2), n - 1, n - 2))
 
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
         """``x @ w + bias``: ``x`` of shape (..., n), ``w`` of shape (n, m), ``bias`` broadcasts to (..., m)."""

@@ -16,6 +16,8 @@ _greatest: Any = np.maximum.reduce
 _least: Any = np.minimum.reduce
 _range: Any = np.arange
 
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+
 _BLOCK = 4096
 """How many numbers a running sum keeps while it goes over a big array: 16 KiB of float32 stay in the first cache."""
 
@@ -92,7 +94,8 @@ class NumpyBackend(Backend):
     def asarray(self, data: Any, dtype: Any = None) -> Value:
         wanted = None if dtype is None else self.resolve_dtype(dtype)
         try:
-            array = np.array(data, wanted)
+            # asarray first: foreign arrays are asked for a view, which they all have, and not for a copy
+            array = np.array(np.asarray(data) if hasattr(data, "__array__") else data, wanted)
         except ValueError as error:
             if "inhomogeneous" not in str(error):
                 raise
@@ -120,6 +123,9 @@ class NumpyBackend(Backend):
             return np.dtype(str(dtype).removeprefix("torch.") if hasattr(dtype, "is_floating_point") else dtype)
         except TypeError as error:
             raise DTypeError(f"unknown dtype {dtype!r}; try 'float32', 'float64', 'int64' or 'bool'") from error
+
+    def kind(self, x: Value) -> str:
+        return _KINDS[x.dtype.kind]
 
     def is_floating(self, x: Value) -> bool:
         return bool(x.dtype.kind == "f")
@@ -206,6 +212,13 @@ class NumpyBackend(Backend):
         with np.errstate(all="ignore"):
             return _zero_where_zero(x, np.true_divide(x, y))
 
+    def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
+        t = np.multiply(x, y)
+        if type(t) is type(z) is np.ndarray and z.shape == t.shape and z.dtype == t.dtype:
+            np.multiply(t, z, t)
+            return np.multiply(t, c, t)
+        return np.multiply(np.multiply(t, z), c)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         t = y * y
         if type(t) is type(g) is np.ndarray and g.shape == t.shape and g.dtype == t.dtype:
@@ -275,6 +288,9 @@ class NumpyBackend(Backend):
         if x.ndim == 2 and y.ndim == 2:
             return x.dot(y)  # the same product with half the overhead
         return np.matmul(x, y)
+
+    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
+        return self.matmul(x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y)
 
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
         if x.ndim == 2:

@@ -189,7 +189,7 @@ def lacking(backend: Primitives, name: str) -> MissingOp:
 def missing(backend: Primitives | type[Primitives]) -> list[str]:
     """Names of the required methods that ``backend``, an instance or a class, does not override.
 
-    >>> from nestgrad.backends import Backend, NumpyBackend
+    >>> from nestgrad.backends import Backend, NumpyBackend, missing
     >>> missing(NumpyBackend())
     []
     >>> missing(Backend)[:3]

@@ -16,6 +16,7 @@ from nestgrad.backends.base import Backend, Index, Value, freeze, frozen
 from nestgrad.backends.contractions import parse
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
+_at_least_1d: Any = torch.atleast_1d
 _tanh_backward: Any = torch.ops.aten.tanh_backward.default
 
 
@@ -135,6 +136,9 @@ class TorchBackend(Backend):
         if not isinstance(found, torch.dtype):
             raise DTypeError(f"unknown dtype {dtype!r}; try 'float32', 'float64', 'int64' or 'bool'")
         return found
+
+    def kind(self, x: Value) -> str:
+        return "float" if x.is_floating_point() else "bool" if x.dtype == torch.bool else "int"
 
     def is_floating(self, x: Value) -> bool:
         return bool(x.is_floating_point())
@@ -262,6 +266,12 @@ class TorchBackend(Backend):
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
 
+    def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
+        t = torch.mul(x, y)
+        if not isinstance(z, torch.Tensor):
+            return torch.mul(t, z * c)
+        return torch.addcmul(t.new_zeros(()), t, z, value=c)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         if isinstance(g, torch.Tensor) and isinstance(y, torch.Tensor):
             return _tanh_backward(g, y)
@@ -324,11 +334,22 @@ class TorchBackend(Backend):
         return full.flip(flipped) if flipped else full
 
     def matmul(self, x: Value, y: Value) -> Value:
-        return torch.matmul(x, y) if x.dtype == y.dtype else _promoted(torch.matmul, x, y)
+        try:
+            return torch.matmul(x, y)
+        except RuntimeError:
+            if x.dtype == y.dtype:
+                raise
+            return _promoted(torch.matmul, x, y)
+
+    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
+        return self.matmul(x.mT if tx else x, y.mT if ty else y)
 
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
-        if x.dim() == 2 and bias.dim() == 1 and x.dtype == w.dtype == bias.dtype:
-            return torch.addmm(bias, x, w)
+        if x.ndim == 2 and bias.ndim == 1:
+            try:
+                return torch.addmm(bias, x, w)
+            except RuntimeError:  # of different dtypes, or with a bias that makes the product wider
+                pass
         return torch.add(self.matmul(x, w), bias)
 
     def einsum(self, *xs: Value, subscripts: str) -> Value:
@@ -355,7 +376,7 @@ def _promoted(product: Callable[..., torch.Tensor], *xs: torch.Tensor) -> torch.
 
 def _zero_where_zero(x: Any, product: torch.Tensor) -> torch.Tensor:
     """``product`` with 0 where ``x`` is 0; on the CPU one cheap pass unless an element is infinite, NaN or huge."""
-    if product.is_cpu:
+    if product.is_cpu and product.is_floating_point():
         flat = product.reshape(-1)
         total = torch.dot(flat, flat).item()  # NaN and inf survive a sum of squares
         if total - total == 0:
@@ -367,14 +388,17 @@ def _zero_where_zero(x: Any, product: torch.Tensor) -> torch.Tensor:
 
 def _native(x: torch.Tensor, index: Index) -> tuple[Index, tuple[int, ...]]:
     """``index`` for ``x`` flipped on some axes, so that no slice goes backwards; and these axes."""
-    arrays = False
     flipped: tuple[int, ...] = ()
+    arrays = ints = False
     for axis, part in enumerate(index):
-        if isinstance(part, torch.Tensor):
+        if isinstance(part, slice):
+            if part.step is not None and part.step < 0:
+                flipped += (axis,)
+        elif isinstance(part, torch.Tensor) and part.dim():
             arrays = True
-        elif isinstance(part, slice) and part.step is not None and part.step < 0:
-            flipped += (axis,)
-    if not arrays and not flipped:
+        else:
+            ints = True
+    if not flipped and not (arrays and ints):
         return index, flipped
     native = list(index)
     for axis in flipped:
@@ -382,7 +406,7 @@ def _native(x: torch.Tensor, index: Index) -> tuple[Index, tuple[int, ...]]:
         start, stop, step = index[axis].indices(n)
         native[axis] = slice(n - 1 - start, max(n - 1 - stop, n - 1 - start), -step)
     if arrays:  # torch would take an int out first, which puts the axes in another order
-        native = [torch.tensor(part, device=x.device) if isinstance(part, int) else part for part in native]
+        native = [p if isinstance(p, slice) else _at_least_1d(torch.as_tensor(p, device=x.device)) for p in native]
     return tuple(native), flipped
 
 

@@ -1,6 +1,6 @@
 """Coats as a wardrobe: what a value wears, taking coats off, putting variables on. Recursion is as deep as there are coats."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -17,7 +17,11 @@ def worn(p: Any) -> Iterator[Coat]:
 
 def on(p: Any, tape: Tape) -> Any:
     """The coat that a value wears for a tape, or ``None``."""
-    return next((coat for coat in worn(p) if coat.tape is tape), None)
+    while isinstance(p, Coat):
+        if p.tape is tape:
+            return p
+        p = p.value
+    return None
 
 
 def oldest(p: Any, tape: Tape) -> float:
@@ -43,14 +47,18 @@ def without(p: Any, tapes: Collection[Tape]) -> Any:
     return p if inner is p.value else p.over(inner)
 
 
-def variable(p: Any, tapes: list[Tape], shape: tuple[int, ...]) -> Any:
+def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
     """``p`` as a new variable on ``tapes`` (oldest first): a leaf where it is a constant, an identity node after it elsewhere."""
+    if not isinstance(p, Coat):
+        for tape in tapes:
+            p = leaf(tape, p, shape)
+        return p
     if not tapes:
         return p
     tape = tapes[-1]
-    if isinstance(p, Coat) and p.tape.birth > tape.birth:
+    if p.tape.birth > tape.birth:
         return p.over(variable(p.value, tapes, shape))
-    if isinstance(p, Coat) and p.tape is tape:
+    if isinstance(p, Tracked) and p.tape is tape:
         return identity(tape, variable(p.value, tapes[:-1], shape), p)
     return leaf(tape, variable(p, tapes[:-1], shape), shape)
 

@@ -1,5 +1,6 @@
 """The backend over dressed values: the same methods as a base backend, and any operand may wear coats."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -16,13 +17,18 @@ class Dressed:
 
     A method is made when it is first asked for and kept as an attribute, so a call finds it without any look-up of ours. What is not an
     op (``full``, ``arange``, ``to_numpy``, ...) is the base's.
+
+    Args:
+        base: The base backend.
+        table: The ops. Another table than the common one is for trying an entry without adding it.
     """
 
-    def __init__(self, base: Any) -> None:
+    def __init__(self, base: Any, table: Mapping[str, Op] = TABLE) -> None:
         self.base = base
+        self.table = table
 
     def __getattr__(self, name: str) -> Any:
-        op = TABLE.get(name)
+        op = self.table.get(name)
         if op is None:
             return getattr(self.base, name)
         method = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)

@@ -24,18 +24,14 @@ class Level(Factories):
         self.inner = inner
         self.level: int = inner.level + 1
         self.tape = Tape(type(self).__name__, self.level)
+        self._tapes: tuple[Tape, ...] = (*(inner._tapes if isinstance(inner, Level) else ()), self.tape)
 
     @property
     def tapes(self) -> tuple[Tape, ...]:
         """Its tapes, innermost first. Inside a transform, the younger ones that stand in for those made before it."""
-        tapes: list[Tape] = []
-        stack: Any = self
-        while isinstance(stack, Level):
-            tapes.insert(0, stack.tape)
-            stack = stack.inner
-        outer = running.get()
+        outer, tapes = running.get(), self._tapes
         if outer is None or tapes[0].birth > outer.birth:
-            return tuple(tapes)
+            return tapes
         if self.tape not in outer.stacks:
             outer.stacks[self.tape] = tuple(Tape(t.name, outer.number + k + 1) for k, t in enumerate(tapes))
         return outer.stacks[self.tape]

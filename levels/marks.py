@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nestgrad.levels.base import Tape, now
+from nestgrad.levels.base import Coat, Tape, now
 from nestgrad.levels.coats import on, without, worn
 
 Marks = Mapping[Tape, "Moment"]
@@ -15,13 +15,18 @@ NONE: Marks = {}
 class Moment(float):
     """An age, with the story of how a value was taken out, for error messages."""
 
-    story: str
+    words: tuple[object, ...]
 
-    def __new__(cls, age: float, story: str) -> "Moment":
-        """An age with its story."""
+    def __new__(cls, age: float, *words: object) -> "Moment":
+        """An age with the words of its story, which nobody joins until an error is told."""
         self = super().__new__(cls, age)
-        self.story = story
+        self.words = words
         return self
+
+    @property
+    def story(self) -> str:
+        """What took the value out."""
+        return " ".join(str(word) for word in self.words)
 
 
 def join(a: Marks, b: Marks) -> Marks:
@@ -53,12 +58,17 @@ def left(p: Any, tapes: Iterable[Tape], marks: Marks, story: str) -> Marks:
 
 def opened(p: Any, marks: Marks) -> tuple[Any, Marks]:
     """A value without the coats of tapes that have ended, and of younger ones, which were made on top of them."""
-    ended = [coat.tape.birth for coat in worn(p) if coat.tape.closed]
-    if ended:
-        off = [coat.tape for coat in worn(p) if coat.tape.birth >= min(ended)]
+    ended = None
+    coat = p
+    while isinstance(coat, Coat):
+        if coat.tape.closed:
+            ended = coat.tape.birth
+        coat = coat.value
+    if ended is not None:
+        off = [coat.tape for coat in worn(p) if coat.tape.birth >= ended]
         marks = left(p, [tape for tape in off if not tape.closed], marks, "its transform ended")
         p = without(p, off)
-    if any(tape.closed for tape in marks):
-        marks = {tape: moment for tape, moment in marks.items() if not tape.closed} or NONE
+    for tape in marks:
+        if tape.closed:
+            return p, {t: m for t, m in marks.items() if not t.closed} or NONE
     return p, marks
-

@@ -7,7 +7,7 @@ than the mark. Otherwise the marked value is truly a constant on that tape, sinc
 from collections.abc import Sequence
 from typing import Any
 
-from nestgrad.levels.base import Tape
+from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import oldest, without
 from nestgrad.levels.marks import Marks, join, left, opened
 
@@ -35,4 +35,10 @@ def fitted(p: Any, marks: Marks) -> tuple[Any, Marks]:
 
 
 def _clash(values: Sequence[Any], marks: Marks) -> list[Tape]:
-    return [tape for tape, moment in marks.items() if any(oldest(p, tape) <= moment for p in values)]
+    off = []
+    for tape, moment in marks.items():
+        for p in values:
+            if isinstance(p, Coat) and oldest(p, tape) <= moment:
+                off.append(tape)
+                break
+    return off

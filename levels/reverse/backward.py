@@ -5,6 +5,7 @@ dropped when it has gone to all parents of its node, unless somebody has looked 
 """
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from nestgrad.errors import GraphFreedError, MissingOp
@@ -12,18 +13,21 @@ from nestgrad.levels.reverse.node import Node
 from nestgrad.ops.shapes import sum_to
 
 
+_age = attrgetter("age")
+
+
 class Pass:
     """Cotangents of the graph under ``root``, seeded with ``seed``, on demand.
 
     Attributes:
-        cotangents: What has arrived at a node so far: all of it when the node is in ``complete``.
-        complete: Nodes whose children have all passed on what leads to them.
+        cotangents: What has arrived at a node so far: all of it when the node is complete.
+        sent: Which of a node's edges have been followed, as a bit set. A node that is in it is complete: its children have all passed on
+            what leads to it.
         asked: Nodes that have been looked up; their cotangents stay.
         dropped: Complete nodes whose cotangents are gone.
-        sent: Which of a node's edges have been followed, as a bit set.
     """
 
-    __slots__ = ("asked", "b", "children", "complete", "cotangents", "dropped", "number", "root", "seed", "sent")
+    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "number", "root", "seed", "sent")
 
     def __init__(self, b: Any, root: Node, seed: Any, number: int) -> None:
         self.b, self.root, self.seed, self.number = b, root, seed, number
@@ -32,10 +36,9 @@ class Pass:
 
     def _restart(self) -> None:
         self.cotangents: dict[Node, Any] = {self.root: self.seed}
-        self.complete: set[Node] = {self.root}
+        self.sent: dict[Node, int] = {self.root: 0}
         self.asked: set[Node] = set()
         self.dropped: set[Node] = set()
-        self.sent: dict[Node, int] = {}
 
     def find(self) -> dict[Node, list[Node]]:
         """The children of each node under the root; walked once.
@@ -55,14 +58,12 @@ class Pass:
                         f"the graph was freed at {node.name!r} (shape {node.shape}) by an earlier backward(retain_graph=False); "
                         "expected its saved values. Try retain_graph=True, the default, in all passes but the last"
                     )
-                for edge in edges:
-                    parent = edge[0]
-                    known = children.get(parent)
-                    if known is None:
+                for parent, _, _ in edges:
+                    if parent in children:
+                        children[parent].append(node)
+                    else:
                         children[parent] = [node]
                         stack.append(parent)
-                    else:
-                        known.append(node)
             self.children = children
         return children
 
@@ -76,7 +77,7 @@ class Pass:
         Cost: the ops on paths from the root to the node that no earlier look-up has run.
         """
         children = self.find()
-        if target in self.complete:
+        if target in self.sent:
             if target not in self.dropped:
                 self.asked.add(target)
                 return self.cotangents.get(target)
@@ -90,7 +91,7 @@ class Pass:
     def run(self, targets: Iterable[Node]) -> None:
         """Look up several nodes in one go."""
         self.find()
-        targets = [t for t in targets if t not in self.complete]
+        targets = [t for t in targets if t not in self.sent]
         self.asked.update(targets)
         self._run(self._needed(targets))
 
@@ -113,17 +114,15 @@ class Pass:
 
     def _needed(self, targets: Iterable[Node]) -> set[Node]:
         """All nodes between the targets and what is complete already."""
-        children, complete = self.find(), self.complete
+        children, complete = self.find(), self.sent
         needed = set(targets)
         stack = list(needed)
         while stack:
-            node = stack.pop()
-            if node in complete:
-                continue
-            for child in children[node]:
+            for child in children[stack.pop()]:
                 if child not in needed:
                     needed.add(child)
-                    stack.append(child)
+                    if child not in complete:
+                        stack.append(child)
         return needed
 
     def _run(self, needed: set[Node]) -> None:
@@ -135,14 +134,11 @@ class Pass:
 
     def _follow(self, needed: set[Node]) -> None:
         """Pass cotangents along every edge between needed nodes that has not been followed, youngest node first."""
-        b, cotangents, sent, asked, complete = self.b, self.cotangents, self.sent, self.asked, self.complete
+        b, cotangents, sent, asked, add = self.b, self.cotangents, self.sent, self.asked, self.b.add
         for node in sorted(needed, key=_age, reverse=True):
-            complete.add(node)
             edges = node.edges
             if not edges:
-                if edges is None:
-                    self.children = None
-                    self.find()
+                sent[node] = 0
                 continue
             g = cotangents.get(node)
             done = sent.get(node, 0)
@@ -157,17 +153,13 @@ class Pass:
                             raise self._explained(error, node) from error
                         if parent.shape != node.shape and node.op.broadcasts:  # type: ignore[union-attr]
                             c = sum_to(b, c, parent.shape)
-                        before = cotangents.get(parent)
-                        cotangents[parent] = c if before is None else b.add(before, c)
+                        cotangents[parent] = add(cotangents[parent], c) if parent in cotangents else c
                 bit <<= 1
             sent[node] = done
-            if done == bit - 1 and node not in asked:
-                cotangents.pop(node, None)
+            if done == bit - 1 and g is not None and node not in asked:
+                del cotangents[node]
                 self.dropped.add(node)
 
     def _explained(self, error: MissingOp, node: Node) -> MissingOp:
         return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of level {self.number})")
 
-
-def _age(node: Node) -> int:
-    return node.age

@@ -98,17 +98,20 @@ def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
 
 
 def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...]) -> Node:
-    """A node after the parents of its edges; without edges, a variable."""
+    """A node after the parents of its edges."""
     node = Node()
     node.age = now()
-    node.lo = min((edge[0].lo for edge in edges), default=node.age)
+    node.lo = min([edge[0].lo for edge in edges])
     node.op, node.shape, node.edges = op, shape, edges
     return node
 
 
 def leaf(tape: Tape, value: Any, shape: tuple[int, ...]) -> Tracked:
     """A new variable."""
-    return tracked(tape, value, make("variable", shape, ()))
+    node = Node()
+    node.age = node.lo = now()
+    node.op, node.shape, node.edges = "variable", shape, ()
+    return tracked(tape, value, node)
 
 
 def identity(tape: Tape, value: Any, before: Tracked) -> Tracked:

@@ -3,25 +3,44 @@
 from typing import Any
 
 from nestgrad.ops.samples import Sample, calls, filled
-from nestgrad.ops.shapes import sum_to, transposed
+from nestgrad.ops.shapes import Shape, sum_to
 from nestgrad.ops.table import BILINEAR, SPECIAL, define
 
 
-def _matmul_x(b: Any, g: Any, y: Any, x_shape: tuple[int, ...]) -> Any:
-    return sum_to(b, b.matmul(g, transposed(b, y)), x_shape)
+def _product_x(b: Any, g: Any, y: Any, x_shape: Shape, y_shape: Shape, tx: bool, ty: bool) -> Any:
+    """``g y'`` where the product is ``x y``. Transposes are flags of one op, so no transposed array is recorded."""
+    out = b.product(y, g, ty, True) if tx else b.product(g, y, False, not ty)
+    return out if len(x_shape) == 2 == len(y_shape) else sum_to(b, out, x_shape)
 
 
-def _matmul_y(b: Any, g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
-    shape = tuple(b.shape(x))
-    if len(y_shape) == 2 and len(shape) > 2:  # one big product instead of a batch of products that are then summed
-        x = b.reshape(x, (-1, shape[-1]))
-        g = b.reshape(g, (-1, y_shape[-1]))
-    return sum_to(b, b.matmul(transposed(b, x), g), y_shape)
+def _product_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape, tx: bool, ty: bool) -> Any:
+    """``x' g`` where the product is ``x y``."""
+    if len(y_shape) == 2 < len(x_shape) and not tx:  # one big product instead of a batch of products that are then summed
+        x, g = b.reshape(x, (-1, x_shape[-1])), b.reshape(g, (-1, y_shape[0 if ty else 1]))
+        return b.product(g, x, True, False) if ty else b.product(x, g, True, False)
+    out = b.product(g, x, True, tx) if ty else b.product(x, g, not tx, False)
+    return out if len(x_shape) == 2 == len(y_shape) else sum_to(b, out, y_shape)
+
+
+def _matmul_x(b: Any, g: Any, y: Any, x_shape: Shape, y_shape: Shape) -> Any:
+    return _product_x(b, g, y, x_shape, y_shape, False, False)
+
+
+def _matmul_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape) -> Any:
+    return _product_y(b, g, x, x_shape, y_shape, False, False)
 
 
 _PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)))
 define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, samples=calls(
     *(Sample((filled(s, -1, 1), filled(t, -1, 1, 1))) for s, t in _PAIRS)))
+
+# matmul with x, y or both transposed in their last two axes
+define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, samples=calls(
+    Sample((filled((3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False}),
+    Sample((filled((2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
+    Sample((filled((3, 2), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": True, "ty": True}),
+    Sample((filled((2, 2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
+    Sample((filled((2, 3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False})))
 
 # x @ y + z with y of shape (in, out), in one kernel where the backend has one
 define("linear(x, y, z)", SPECIAL, _matmul_x, _matmul_y, lambda b, g, z_shape: sum_to(b, g, z_shape), samples=calls(

@@ -76,8 +76,13 @@ define("atan(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.add(b.square(x), 1.0))
 define("sinh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.cosh(x)), samples=unary(*REAL, special={0.0: (1.0, 0.0, 1.0)}))
 define("cosh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.sinh(x)), samples=unary(*REAL, special={0.0: (0.0, 1.0, 0.0)}))
 define("tanh(x)", ELEMENTWISE, lambda b, g, out: b.tanh_vjp(g, out), samples=unary(*REAL, special={0.0: (1.0, 0.0, -2.0)}))
-define("tanh_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.tanh_vjp(g, y), lambda b, g, x, y: b.mul(b.mul(b.mul(g, x), y), -2.0),
+define("tanh_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.tanh_vjp(g, y), lambda b, g, x, y: b.triple(g, x, y, -2.0),
        samples=binary(REAL, UNIT))
+# c x y z in one op: closed under differentiation, so the higher derivatives of tanh stay short
+define("triple(x, y, z, c)", BILINEAR, lambda b, g, y, z, c: b.triple(g, y, z, c), lambda b, g, x, z, c: b.triple(g, x, z, c),
+       lambda b, g, x, y, c: b.triple(g, x, y, c), broadcasts=True, samples=calls(
+    Sample((filled((3,), *REAL), filled((3,), *REAL, 1), filled((3,), *REAL, 2)), {"c": -2.0}),
+    Sample((filled((2, 1), *REAL), filled((3,), *REAL, 1), filled((), *REAL, 2)), {"c": 0.5})))
 define("asinh(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.sqrt(b.add(b.square(x), 1.0))),
        samples=unary(*REAL, special={0.0: (1.0, 0.0, -1.0)}))
 define("acosh(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.sqrt(b.mul(b.sub(x, 1.0), b.add(x, 1.0)))),

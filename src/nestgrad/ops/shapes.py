@@ -31,7 +31,3 @@ def swap_last(rank: int) -> Shape:
     """The permutation that transposes matrices in a stack."""
     return (*range(rank - 2), rank - 1, rank - 2)
 
-
-def transposed(b: Any, x: Any) -> Any:
-    """``x`` with its last two axes exchanged."""
-    return b.permute(x, swap_last(len(b.shape(x))))

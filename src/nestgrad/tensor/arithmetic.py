@@ -146,12 +146,12 @@ class Arithmetic(Handle):
 
 
 def _binary(name: str, x: Any, y: Any) -> Any:
-    known = x if isinstance(x, Handle) else y
-    if not (can_meet(known.b, x) and can_meet(known.b, y)):
-        return NotImplemented
-    if known is x and is_scalar(y):  # the second commonest case
+    if y.__class__ is float or y.__class__ is int:  # the second commonest case
         return make(x.b, getattr(x.b, name)(x.value, y), x.marks)
-    return apply(name, x, y)
+    if x.__class__ is float or x.__class__ is int:
+        return make(y.b, getattr(y.b, name)(x, y.value), y.marks)
+    known = x if isinstance(x, Handle) else y
+    return apply(name, x, y) if can_meet(known.b, x) and can_meet(known.b, y) else NotImplemented
 
 
 def _compare(name: str, x: Any, y: Any) -> Any:

@@ -78,7 +78,8 @@ def _no_tensors(data: Any) -> None:
 
 
 def _lifted(stack: Any, x: Any, dtype: Any) -> "Tensor":
-    if x.b.base != stack.base:
+    base = stack.base
+    if x.b.base is not base and x.b.base != base:
         raise LevelError(
             f"tensor: got a Tensor over {x.b.base!r} for {stack!r}; different base backends cannot share a graph. Try stack.tensor(x.numpy())"
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import inf
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError
@@ -162,7 +163,7 @@ def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
             f"requires_grad: got dtype {x.b.dtype(value)}; expected a floating one, since integers and booleans have no derivative. "
             "Try dtype='float64', or x.astype('float64')"
         )
-    oldest_first = sorted(set(tapes), key=lambda tape: tape.birth)
+    oldest_first = tapes if len(tapes) == 1 else sorted(set(tapes), key=attrgetter("birth"))
     return make(x.b, variable(value, oldest_first, tuple(x.b.shape(value))), marks)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
-from nestgrad.levels.base import Tape
+from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import bare, on, tied, worn
 from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
@@ -131,8 +131,15 @@ class Gradients:
     def _tape(self, x: "Tensor") -> Tape | None:
         """The youngest tape on which root and ``x`` are both tracked."""
         assert self._root is not None
-        mine = {coat.tape for coat in worn(self._root.value) if isinstance(coat, Tracked)}
-        return next((coat.tape for coat in worn(x.value) if isinstance(coat, Tracked) and coat.tape in mine), None)
+        mine, its = self._root.value, x.value
+        while isinstance(mine, Coat) and isinstance(its, Coat):
+            if mine.tape is its.tape:
+                return mine.tape if isinstance(mine, Tracked) else None
+            if mine.tape.birth > its.tape.birth:
+                mine = mine.value
+            else:
+                its = its.value
+        return None
 
     def _on(self, tape: Tape) -> "_OnTape":
         found = self._passes.get(tape)
@@ -211,7 +218,7 @@ class _OnTape:
             marks = left(value, [value.tape], marks, "a derivative on a level further in")
             value = value.value
         node = value.node
-        marks = join(marks, {tape: Moment(node.age, f"a derivative of a {node.name!r} of shape {tuple(node.shape)}")})
+        marks = join(marks, {tape: Moment(node.age, "a derivative of a", node.name, "of shape", node.shape)})
         inner, b = value.value, root.b
         if seed is None:
             g = b.base.full(tuple(node.shape), 1.0, b.dtype(inner))
