@@ -1,0 +1,32 @@
+"""The backends on which the handed cases run, in float64, and stacks over them."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestgrad.backends import NumpyBackend, TorchBackend
+from nestgrad.levels.autodiff import Autodiff
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def base(request: pytest.FixtureRequest) -> Any:
+    """A base backend in float64."""
+    return NumpyBackend() if request.param == "numpy" else TorchBackend(dtype="float64")
+
+
+@pytest.fixture
+def stack(base: Any) -> Callable[[int], Any]:
+    """``stack(n)``: n levels of reverse mode."""
+
+    def levels(n: int) -> Any:
+        made: Any = base
+        for _ in range(n):
+            made = Autodiff(made)
+        return made
+
+    return levels

@@ -1,0 +1,131 @@
+"""Gradients and second derivatives of single operations, as figures that were computed elsewhere.
+
+The first order is Burn's own, the second order is the gradient of Phi, a weighted sum of the first-order gradients, from PyTorch in
+float64; ``op_cases.json`` tells where each figure comes from.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from expressions import calls, evaluate
+from vocabulary import NEEDED, NotThere, call
+
+from nestgrad.errors import NotTrackedError
+from nestgrad.func import vjp
+
+CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "op_cases.json").read_text())["cases"]
+
+TIES = {"scatter_nd_max_tie": {"a": [[1, 1, 1], [1, 0.5, 0], [1, 1, 1]], "v": [[0, 0.5, 1]]}}
+"""Where the figures are a convention of Burn's: two equal entries get the whole derivative each. Here they share it evenly."""
+
+CONSTANT = {"round"}
+"""Expressions that depend on nothing: rounding is a constant here, so the imperative style has no graph, which is an error."""
+
+DIGITS = 1e-10
+"""The figures in float64 are printed with 12 digits."""
+
+
+def _param(case: dict[str, Any]) -> Any:
+    needs = sorted({NEEDED[word] for word in calls(case["expression"]) & NEEDED.keys()})
+    marks = [pytest.mark.xfail(strict=True, raises=NotThere, reason=f"needs {' and '.join(needs)}")] if needs else []
+    return pytest.param(case, id=case["name"], marks=marks)
+
+
+PARAMS = [_param(case) for case in CASES]
+every_case = pytest.mark.parametrize("case", PARAMS)
+
+
+def _inputs(case: dict[str, Any], stack: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return (
+        {name: stack.tensor(data, requires_grad=True) for name, data in case["inputs"].items()},
+        {name: stack.tensor(data) for name, data in case.get("const", {}).items()},
+    )
+
+
+def _check_first(case: dict[str, Any], name: str, got: Any) -> None:
+    want = TIES.get(case["name"], case["expected_gradients"]).get(name)
+    if want is not None and not isinstance(want, dict):
+        np.testing.assert_allclose(got.numpy(), want, rtol=case["rtol"], atol=case["atol"])
+    exact = case.get("gradients_f64", {}).get(name)
+    if exact is not None:
+        _check(got, exact)
+
+
+def _check(got: Any, want: Any) -> None:
+    """To the printed digits; a printed zero may be a rounding of the other entries' size."""
+    np.testing.assert_allclose(got.numpy(), want, rtol=DIGITS, atol=1e-12 * float(np.max(np.abs(want))))
+
+
+def test_every_case_runs_or_names_what_it_needs():
+    waiting = Counter(mark.kwargs["reason"] for param in PARAMS for mark in param.marks)
+    assert waiting == {
+        "needs convolution": 4,
+        "needs pooling": 4,
+        "needs running extrema": 1,
+        "needs running products": 1,
+        "needs running sums": 2,
+        "needs sorting": 1,
+        "needs resampling": 1,
+        "needs the CTC loss": 1,
+    }
+    assert (len(CASES), len(CASES) - waiting.total()) == (64, 49)
+
+
+@every_case
+def test_backward_of_ones_gives_the_gradient_of_the_sum(case, stack):
+    inputs, constants = _inputs(case, stack(1))
+    y = evaluate(case["expression"], inputs | constants, call)
+    if case["name"] in CONSTANT:
+        with pytest.raises(NotTrackedError, match="depends on nothing that requires gradients"):
+            y.backward()
+        return
+    if "forward" in case:
+        np.testing.assert_allclose(y.numpy(), case["forward"], rtol=case["rtol"])
+    grads = y.backward()
+    for name, x in inputs.items():
+        _check_first(case, name, x.grad(grads))
+
+
+@every_case
+def test_vjp_of_ones_gives_the_gradient_of_the_sum(case, base):
+    names = list(case["inputs"])
+    constants = {name: base.tensor(data) for name, data in case.get("const", {}).items()}
+
+    def f(*inputs: Any) -> Any:
+        return evaluate(case["expression"], dict(zip(names, inputs, strict=True)) | constants, call)
+
+    y, pullback = vjp(f, *(base.tensor(case["inputs"][name]) for name in names))
+    for name, g in zip(names, pullback(np.ones(y.shape)), strict=True):
+        _check_first(case, name, g)
+
+
+@every_case
+def test_the_gradient_of_a_weighted_sum_of_gradients_is_the_second_order(case, stack):
+    if "second_order_f64" not in case:
+        case = case | {"second_order_f64": {}}
+    inputs, constants = _inputs(case, stack(2))
+    y = evaluate(case["expression"], inputs | constants, call)
+    if case["name"] in CONSTANT:
+        assert y.tracked_on() == () and not y.marks
+        return
+    grads = y.backward()
+    phi = sum((_weights(k, x.shape) * x.grad(grads)).sum() for k, x in enumerate(inputs.values()))
+    second = phi.backward()
+    want = case["second_order_f64"]
+    for name, x in inputs.items():
+        h = x.grad(second)
+        assert h.shape == x.shape
+        if want == "zero":
+            assert np.abs(h.numpy()).max() <= 1e-12
+        elif name in want:
+            _check(h, want[name])
+
+
+def _weights(k: int, shape: tuple[int, ...]) -> Any:
+    """The weights of Phi, as the head of the case file defines them."""
+    i = np.arange(int(np.prod(shape)))
+    return (((5 * i + 3 * k) % 7 - 3) / 2.0).reshape(shape)

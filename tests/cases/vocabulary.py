@@ -1,0 +1,106 @@
+"""The words of the op cases in nestgrad's terms: its own operations, or a line that composes them.
+
+A word that is neither here nor a function of nestgrad is ``NotThere``; the topic that will bring it stands in ``NEEDED``.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+import nestgrad as ng
+
+
+class NotThere(LookupError):
+    """An operation that nestgrad does not have."""
+
+
+NEEDED = {
+    "adaptive_avg_pool1d": "pooling",
+    "avg_pool1d": "pooling",
+    "conv1d": "convolution",
+    "conv2d": "convolution",
+    "conv_transpose1d": "convolution",
+    "ctc_loss": "the CTC loss",
+    "cummax": "running extrema",
+    "cumprod": "running products",
+    "cumsum": "running sums",
+    "interpolate_nearest": "resampling",
+    "max_pool1d": "pooling",
+    "max_pool2d": "pooling",
+    "sort": "sorting",
+}
+"""Words that nestgrad has no operation for yet, and what brings it."""
+
+
+def call(word: str, *args: Any, **kwargs: Any) -> Any:
+    """What ``word`` says."""
+    if word in WORDS:
+        return WORDS[word](*args, **kwargs)
+    for room in (ng, getattr(ng, "nn", None)):
+        if hasattr(room, word):
+            return getattr(room, word)(*args, **_spelled(kwargs))
+    if word in NEEDED:
+        raise NotThere(word)
+    x, *rest = args
+    return getattr(x, word)(*rest, **_spelled(kwargs))
+
+
+def _spelled(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {{"dim": "axis"}.get(k, k): v for k, v in kwargs.items()}
+
+
+def _slices(ranges: Any) -> tuple[slice, ...]:
+    """(start, end, step) ranges; a negative step walks the same range backwards."""
+    return tuple(slice(a, b, s) if s > 0 else slice(b - 1, a - 1 if a else None, s) for a, b, s in ranges)
+
+
+def _along(axis: int, index: Any) -> tuple[Any, ...]:
+    """``index`` on one axis of a matrix, all of the others."""
+    return (*(slice(None),) * axis, index)
+
+
+def _beside(axis: int, index: Any) -> tuple[Any, ...]:
+    """Entries of a matrix: ``index`` on ``axis``, and each one's own place on the other."""
+    where = list(np.indices(index.shape))
+    where[axis] = index.numpy()
+    return tuple(where)
+
+
+def _scatter_nd(x: Any, i: Any, v: Any, how: str) -> Any:
+    rows = tuple(i.numpy().T)
+    return x.at[rows].set(x[rows] * v if how == "mul" else x[rows].maximum(v))
+
+
+WORDS: dict[str, Any] = {
+    "neg": lambda x: -x,
+    "remainder": lambda x, y: x - y * (x / y).floor(),
+    "hypot": lambda x, y: (x * x + y * y).sqrt(),
+    "powf_scalar": lambda x, n: x**n,
+    "gelu": lambda x: x * ((x / math.sqrt(2.0)).erf() + 1.0) / 2.0,
+    "linear": lambda x, w, b: x @ w + b,
+    "softmax": lambda x, dim: x.softmax(dim),
+    "log_softmax": lambda x, dim: x.log_softmax(dim),
+    "cross_entropy_with_logits": lambda x, p: -(x.log_softmax(-1) * p).sum(-1).mean(),
+    "sum": lambda x: x.sum().reshape(1),
+    "prod": lambda x: x.prod().reshape(1),
+    "mean_dim": lambda x, dim: x.mean(dim, keepdims=True),
+    "prod_dim": lambda x, dim: x.prod(dim, keepdims=True),
+    "min_dim": lambda x, dim: x.min(dim, keepdims=True),
+    "transpose": lambda x: x.mT,
+    "permute": lambda x, axes: x.permute(axes),
+    "reshape": lambda x, shape: x.reshape(shape),
+    "repeat_dim": lambda x, dim, n: ng.concat([x] * n, axis=dim),
+    "cat": lambda xs, dim: ng.concat(xs, axis=dim),
+    "slice": lambda x, ranges: x[_slices(ranges)],
+    "slice_assign": lambda x, ranges, v: x.at[_slices(ranges)].set(v),
+    "select": lambda x, axis, i: x[_along(axis, i)],
+    "select_add": lambda x, axis, i, v: x.at[_along(axis, i)].add(v),
+    "select_assign": lambda x, axis, i, v: x.at[_along(axis, i)].set(v),
+    "scatter_add": lambda x, axis, i, v: x.at[_beside(axis, i)].add(v),
+    "scatter_assign": lambda x, axis, i, v: x.at[_beside(axis, i)].set(v),
+    "scatter_nd": _scatter_nd,
+    "mask_where": lambda x, m, v: ng.where(m, v, x),
+    "mask_fill": lambda x, m, v: ng.where(m, v, x),
+    "abs": abs,
+}
