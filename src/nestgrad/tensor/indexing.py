@@ -126,10 +126,13 @@ def _native(base: Any, item: Any) -> list[Any]:
     if hasattr(item, "__index__") and not hasattr(item, "shape"):
         return [int(item)]
     if isinstance(item, Handle):
-        item = item.b.read(item.value)
+        value = item.b.read(item.value)
+        item = value if item.b.base == base else base.asarray(item.b.base.to_numpy(value))
     elif isinstance(item, (list, range)):
         item = base.asarray(list(item)) if len(item) else base.index([])
-    if not base.accepts(item):
+    elif base.accepts(item):
+        item = base.asarray(item)
+    else:
         raise IndexRangeError(f"getitem: got an index of type {type(item).__name__}; expected an int, slice, array or mask")
     kind = base.kind(item)
     if kind == "bool":
