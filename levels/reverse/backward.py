@@ -54,10 +54,7 @@ class Pass:
                 node = stack.pop()
                 edges = node.edges
                 if edges is None:
-                    raise GraphFreedError(
-                        f"the graph was freed at {node.name!r} (shape {node.shape}) by an earlier backward(retain_graph=False); "
-                        "expected its saved values. Try retain_graph=True, the default, in all passes but the last"
-                    )
+                    raise _freed(node)
                 for parent, _, _ in edges:
                     if parent in children:
                         children[parent].append(node)
@@ -138,6 +135,8 @@ class Pass:
         for node in sorted(needed, key=_age, reverse=True):
             edges = node.edges
             if not edges:
+                if edges is None:  # by another pass, after this one had found the children
+                    raise _freed(node)
                 sent[node] = 0
                 continue
             g = cotangents.get(node)
@@ -163,3 +162,9 @@ class Pass:
     def _explained(self, error: MissingOp, node: Node) -> MissingOp:
         return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of level {self.number})")
 
+
+def _freed(node: Node) -> GraphFreedError:
+    return GraphFreedError(
+        f"the graph was freed at {node.name!r} (shape {tuple(node.shape)}) by an earlier backward(retain_graph=False); "
+        "expected its saved values. Try retain_graph=True, the default, in all passes but the last"
+    )
