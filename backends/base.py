@@ -13,8 +13,9 @@ from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
 from nestgrad.errors import DTypeError
+from nestgrad.errors import DTypeError
 
-__all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing"]
+__all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing", "no_complex"]
 
 
 class Backend(Factories, Derived):
@@ -117,6 +118,14 @@ class Backend(Factories, Derived):
         return self.reshape(self.asarray([generator.gauss(0.0, 1.0) for _ in range(math.prod(shape))], dtype), shape)
 
     # ---- Tensor factories: tensor, variable, from_numpy, ... ----
+
+
+def no_complex(dtype: Any) -> DTypeError:
+    """The error for complex numbers."""
+    return DTypeError(
+        f"got complex numbers ({dtype}); expected real ones, since conventions for derivatives by complex numbers differ. "
+        "Try real and imaginary parts as two tensors, as functions of (re, im)"
+    )
 
 
 def freeze(array: Any) -> tuple[Any, ...]:

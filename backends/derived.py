@@ -118,6 +118,10 @@ class Elementary(Primitives):
         """The inverse hyperbolic tangent: infinite at 1 and -1."""
         return self.mul(self.sub(self.log1p(x), self.log1p(self.neg(x))), 0.5)
 
+    def gauss(self, x: Value) -> Value:
+        """``2 exp(-x*x) / sqrt(pi)``, the derivative of ``erf``."""
+        return self.div(self.mul(self.exp(self.neg(self.square(x))), 2), self.sqrt(self._pi(x)))
+
     def sigmoid(self, x: Value) -> Value:
         """``1 / (1 + exp(-x))``; neither tail overflows or loses digits."""
         e = self.exp(self.neg(self.abs(x)))
@@ -204,9 +208,17 @@ class Elementary(Primitives):
             return self.div(x, y) if x else self.div(x, self.powi(y, 0))
         return self.where(self.eq(x, 0), 0, self.div(x, y))
 
+    def scale(self, x: Value, c: float) -> Value:
+        """``x`` times a Python number."""
+        return self.mul(x, c)
+
+    def per(self, x: Value, n: int) -> Value:
+        """``x`` divided by a positive Python int."""
+        return self.div(x, n)
+
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
         """``c * x * y * z``; ``c`` is a Python number."""
-        return self.mul(self.mul(self.mul(x, y), z), c)
+        return self.scale(self.mul(self.mul(x, y), z), c)
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         """``g * (1 - y * y)``, the cotangent of tanh whose answer is ``y``."""
@@ -269,6 +281,12 @@ class Derived(Elementary):
         total = self.log(self.sum(self.exp(self.sub(x, top)), axes, True))
         full = self.add(total, top)
         return full if keepdims else self.reshape(full, _without(self.shape(full), axes))
+
+    def mean(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        """The mean over ``axes``; NaN over no elements."""
+        count = math.prod(self.shape(x)[k] for k in axes)
+        total = self.sum(x, axes, keepdims)
+        return self.per(total, count) if count else self.mul(total, math.nan)
 
     def norm(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
         """The square root of the sum of squares over ``axes``."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nestgrad.backends.base import Backend, Index, Value, freeze, frozen
+from nestgrad.backends.base import Backend, Index, Value, freeze, frozen, no_complex
 from nestgrad.backends.contractions import parse
 from nestgrad.errors import DTypeError, ShapeError
 
@@ -16,7 +16,7 @@ _greatest: Any = np.maximum.reduce
 _least: Any = np.minimum.reduce
 _range: Any = np.arange
 
-_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 _BLOCK = 4096
 """How many numbers a running sum keeps while it goes over a big array: 16 KiB of float32 stay in the first cache."""
@@ -104,7 +104,9 @@ class NumpyBackend(Backend):
             ) from error
         if wanted is None and array.dtype == np.float64 and not hasattr(data, "dtype"):
             array = array.astype(self.default_dtype, copy=False)
-        if array.dtype.kind not in "biufc":
+        if array.dtype.kind == "c":
+            raise no_complex(array.dtype)
+        if array.dtype.kind not in "biuf":
             raise DTypeError(
                 f"asarray: cannot compute with dtype {array.dtype}, got {type(data).__name__} {data!r:.60}"
             )
@@ -120,9 +122,12 @@ class NumpyBackend(Backend):
         if dtype is None or dtype is float:
             return self.default_dtype
         try:
-            return np.dtype(str(dtype).removeprefix("torch.") if hasattr(dtype, "is_floating_point") else dtype)
+            found: Any = np.dtype(str(dtype).removeprefix("torch.") if hasattr(dtype, "is_floating_point") else dtype)
         except TypeError as error:
             raise DTypeError(f"unknown dtype {dtype!r}; try 'float32', 'float64', 'int64' or 'bool'") from error
+        if found.kind == "c":
+            raise no_complex(found)
+        return found
 
     def kind(self, x: Value) -> str:
         return _KINDS[x.dtype.kind]
@@ -134,7 +139,7 @@ class NumpyBackend(Backend):
         return isinstance(data, (np.ndarray, np.generic))
 
     def share(self, data: Any) -> tuple[Value, Any]:
-        if not isinstance(data, np.ndarray) or data.dtype.kind not in "biufc":
+        if not isinstance(data, np.ndarray) or data.dtype.kind not in "biuf":
             return self.asarray(data), ()
         chain = freeze(data)
         return data.view(np.ndarray), chain

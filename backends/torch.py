@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.base import Backend, Index, Value, freeze, frozen
+from nestgrad.backends.base import Backend, Index, Value, freeze, frozen, no_complex
 from nestgrad.backends.contractions import parse
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
@@ -38,6 +38,7 @@ class TorchBackend(Backend):
             if not torch.cuda.is_available():
                 raise BackendError(f"TorchBackend: torch finds no CUDA device for {device!r}; use device='cpu'")
             place = torch.device("cuda", torch.cuda.current_device() if place.index is None else place.index)
+        self._numbers: dict[tuple[float, torch.dtype, torch.device], torch.Tensor] = {}
         self.default_device = place
         self.default_dtype = torch.float32
         self.default_dtype = self.resolve_dtype(dtype)
@@ -103,12 +104,18 @@ class TorchBackend(Backend):
     def asarray(self, data: Any, dtype: Any = None) -> Value:
         wanted = None if dtype is None else self.resolve_dtype(dtype)
         if isinstance(data, torch.Tensor):
+            if data.is_complex():
+                raise no_complex(data.dtype)
             return data.detach().to(self.default_device, wanted, copy=True)
         if hasattr(data, "__array_interface__"):
+            if data.dtype.kind == "c":
+                raise no_complex(data.dtype)
             return self._made(data.copy(), wanted)  # torch takes no array whose strides are negative
         if isinstance(data, (list, tuple)) and _holds_arrays(data):
             return torch.stack([self.asarray(part, wanted) for part in data])
         array = self._made(data, wanted)
+        if array.is_complex():
+            raise no_complex(array.dtype)
         return self._made(data, self.default_dtype) if wanted is None and array.is_floating_point() else array
 
     def _made(self, data: Any, dtype: Any) -> torch.Tensor:
@@ -127,14 +134,16 @@ class TorchBackend(Backend):
         return x.to(self.resolve_dtype(dtype))
 
     def resolve_dtype(self, dtype: Any = None) -> Any:
-        if isinstance(dtype, torch.dtype):
+        if isinstance(dtype, torch.dtype) and not dtype.is_complex:
             return dtype
         if dtype is None or dtype is float:
             return self.default_dtype
-        name = "int64" if dtype is int else str(getattr(dtype, "name", getattr(dtype, "__name__", dtype)))
+        name = "complex64" if dtype is complex else "int64" if dtype is int else str(getattr(dtype, "name", getattr(dtype, "__name__", dtype)))
         found = getattr(torch, name.removeprefix("torch.").rstrip("_"), None)
         if not isinstance(found, torch.dtype):
             raise DTypeError(f"unknown dtype {dtype!r}; try 'float32', 'float64', 'int64' or 'bool'")
+        if found.is_complex:
+            raise no_complex(found)
         return found
 
     def kind(self, x: Value) -> str:
@@ -156,6 +165,8 @@ class TorchBackend(Backend):
             except (TypeError, ValueError):
                 return self.asarray(data), None
             chain = freeze(data)
+        elif data.is_complex():
+            raise no_complex(data.dtype)
         elif data.is_inference():  # such tensors count no versions
             return self.asarray(data), None
         else:
@@ -266,11 +277,27 @@ class TorchBackend(Backend):
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
 
+    def scale(self, x: Value, c: float) -> Value:
+        return torch.mul(x, self._number(c, x)) if x.is_floating_point() else torch.mul(x, c)
+
+    def per(self, x: Value, n: int) -> Value:
+        return torch.div(x, self._number(float(n), x)) if x.is_floating_point() else torch.div(x, n)
+
+    def _number(self, c: float, x: torch.Tensor) -> torch.Tensor:
+        """``c`` as an array without axes, which costs half the time of a number."""
+        key = (c, x.dtype, x.device)
+        if key not in self._numbers:
+            if len(self._numbers) > 1000:
+                self._numbers.clear()
+            self._numbers[key] = torch.tensor(c, dtype=x.dtype, device=x.device)
+        return self._numbers[key]
+
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
         t = torch.mul(x, y)
-        if not isinstance(z, torch.Tensor):
-            return torch.mul(t, z * c)
-        return torch.addcmul(t.new_zeros(()), t, z, value=c)
+        if not isinstance(z, torch.Tensor) or z.shape != t.shape or z.dtype != t.dtype:
+            return self.scale(torch.mul(t, z), c)
+        t.mul_(z)
+        return t.mul_(self._number(c, t))
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         if isinstance(g, torch.Tensor) and isinstance(y, torch.Tensor):
@@ -342,7 +369,12 @@ class TorchBackend(Backend):
             return _promoted(torch.matmul, x, y)
 
     def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
-        return self.matmul(x.mT if tx else x, y.mT if ty else y)
+        try:
+            return torch.matmul(x.mT if tx else x, y.mT if ty else y)
+        except RuntimeError:
+            if x.dtype == y.dtype:
+                raise
+            return _promoted(torch.matmul, x.mT if tx else x, y.mT if ty else y)
 
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
         if x.ndim == 2 and bias.ndim == 1:

@@ -16,25 +16,34 @@ class Tape:
         birth: When it was made; the younger of two tapes is the outer one.
         number: The level's number where it was written (the base has 0), for people.
         closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
-        stacks: Of a running transform: the tapes that stand in for those of stacks made before it.
+        stand_ins: Of a running transform: the tapes that stand in for older ones, above it.
     """
 
-    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "stacks")
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "stand_ins")
 
     def __init__(self, name: str, number: int) -> None:
         self.birth = now()
         self.name = name
         self.number = number
         self.closed = False
-        self.stacks: dict[Tape, tuple[Tape, ...]] = {}
+        self.stand_ins: dict[Tape, Tape] = {}
+
+    def above(self, tapes: tuple["Tape", ...]) -> tuple["Tape", ...]:
+        """The tapes of a stack (innermost first) as they are while this transform runs: those made before it anew, above it.
+
+        One stand-in for each tape, whatever stack it is asked for by: stacks that share a level share it here too.
+        """
+        for k, tape in enumerate(tapes):
+            if tape not in self.stand_ins:
+                self.stand_ins.setdefault(tape, Tape(tape.name, self.number + k + 1))  # threads may ask at once
+        return tuple(self.stand_ins[tape] for tape in tapes)
 
     def close(self) -> None:
         """End the tape, and those that were made in place of older ones while it ran."""
         self.closed = True
-        for tapes in self.stacks.values():
-            for tape in tapes:
-                tape.close()
-        self.stacks.clear()
+        for tape in self.stand_ins.values():
+            tape.close()
+        self.stand_ins.clear()
 
     def __repr__(self) -> str:
         return f"{self.name} level {self.number}"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from math import inf
 from typing import Any
 
+from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.reverse.node import Tracked, connection, identity, leaf
 
@@ -48,19 +49,23 @@ def without(p: Any, tapes: Collection[Tape]) -> Any:
 
 
 def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
-    """``p`` as a new variable on ``tapes`` (oldest first): a leaf where it is a constant, an identity node after it elsewhere."""
+    """``p`` as a new variable: on ``tapes`` (oldest first) a leaf where it is a constant, and an identity node after it wherever it is tracked.
+
+    The latter on other tapes as well, since a look-up goes down to the youngest tape that it finds, and there it must not find ``p`` itself.
+    """
     if not isinstance(p, Coat):
         for tape in tapes:
             p = leaf(tape, p, shape)
         return p
-    if not tapes:
-        return p
-    tape = tapes[-1]
-    if p.tape.birth > tape.birth:
-        return p.over(variable(p.value, tapes, shape))
-    if isinstance(p, Tracked) and p.tape is tape:
-        return identity(tape, variable(p.value, tapes[:-1], shape), p)
-    return leaf(tape, variable(p, tapes[:-1], shape), shape)
+    here = tapes[-1] if tapes else None
+    if here is not None and p.tape.birth < here.birth:
+        return leaf(here, variable(p, tapes[:-1], shape), shape)
+    inner = variable(p.value, tapes[:-1] if p.tape is here else tapes, shape)
+    if isinstance(p, Tracked):
+        return identity(p.tape, inner, p)
+    if p.tape is here:
+        raise LevelError(f"requires_grad: got a value on {p.tape}, which records nothing; expected Autodiff levels")
+    return p if inner is p.value else p.over(inner)
 
 
 def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:

@@ -30,11 +30,7 @@ class Level(Factories):
     def tapes(self) -> tuple[Tape, ...]:
         """Its tapes, innermost first. Inside a transform, the younger ones that stand in for those made before it."""
         outer, tapes = running.get(), self._tapes
-        if outer is None or tapes[0].birth > outer.birth:
-            return tapes
-        if self.tape not in outer.stacks:
-            outer.stacks[self.tape] = tuple(Tape(t.name, outer.number + k + 1) for k, t in enumerate(tapes))
-        return outer.stacks[self.tape]
+        return tapes if outer is None or tapes[0].birth > outer.birth else outer.above(tapes)
 
     @property
     def base(self) -> Any:

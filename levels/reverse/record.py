@@ -2,7 +2,8 @@
 
 ``recorder(op)`` makes the source of the function that the op is on dressed values, and compiles it once. What it does for one op and
 one level is what ``Tracked.apply`` does in general: find the youngest tape, run the op on the inner values, keep what the rules read.
-It is generated so that nothing is looked up, looped over or packed per op (0.4 of the time of the general way).
+It is generated so that nothing is looked up, looped over or packed per op (0.4 of the time of the general way). Its own names begin
+with an underscore, which no parameter of an op does.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ def recorder(op: Op) -> Callable[..., Callable[..., Any]]:
     """
     source = _source(op)
     names: dict[str, Any] = {"Tracked": Tracked, "Node": Node, "Coat": Coat, "now": now, "OP": op}
-    names |= {"errors": NATIVE, "explained": explained}
+    names |= {"_errors": NATIVE, "_explained": explained}
     for i, rule in enumerate(op.rules):
         names[f"rule{i}"] = rule.call if rule is not None else None
     for k, value in enumerate(op.defaults):
@@ -37,21 +38,21 @@ def _source(op: Op) -> str:
     args = op.arguments
     first = len(op.params) - len(op.defaults)
     header = [*args, *(p if k < first else f"{p}=default{k - first}" for k, p in enumerate(op.params))]
-    lines = ["def make(base, mixed, shape_of, dtype_of):", f"  def {op.name}({', '.join(header)}):"]
+    lines = ["def make(_base, _mixed, _shape_of, _dtype_of):", f"  def {op.name}({', '.join(header)}):"]
     if op.kind is Kind.CONSTANT:
         lines += [f"    while {a}.__class__ is Tracked: {a} = {a}.value" for a in args]
     elif len(args) == 1:
-        lines += ["    if x.__class__ is Tracked:", "      tape = x.tape", *_record(op, ("x",), "      ")]
+        lines += ["    if x.__class__ is Tracked:", "      _tape = x.tape", *_record(op, ("x",), "      ")]
     elif len(args) == 2:
         lines += _pair(op)
     else:
         lines += _several(op)
     coats = " or ".join(f"isinstance({a}, Coat)" for a in args)
-    lines += [f"    if {coats}: return mixed(OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
+    lines += [f"    if {coats}: return _mixed(OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
     lines += [
-        f"    try: return base({_call(op, args)})",
-        f"    except errors as error: raise explained(error, OP, ({''.join(a + ', ' for a in args)}), "
-        f"({''.join(p + ', ' for p in op.params)}), shape_of) from error",
+        f"    try: return _base({_call(op, args)})",
+        f"    except _errors as _error: raise _explained(_error, OP, ({''.join(a + ', ' for a in args)}), "
+        f"({''.join(p + ', ' for p in op.params)}), _shape_of) from _error",
         f"  return {op.name}",
     ]
     return "\n".join(lines)
@@ -66,91 +67,100 @@ def _pair(op: Op) -> list[str]:
     both, only_x, only_y = (_record(op, who, " " * depth) for who, depth in ((("x", "y"), 10), (("x",), 8), (("y",), 8)))
     return [
         "    if x.__class__ is Tracked:",
-        "      tape = x.tape",
+        "      _tape = x.tape",
         "      if y.__class__ is Tracked:",
-        "        if y.tape is tape:",
+        "        if y.tape is _tape:",
         *both,
-        "        if y.tape.birth > tape.birth:",
-        "          tape = y.tape",
+        "        if y.tape.birth > _tape.birth:",
+        "          _tape = y.tape",
         *("  " + line for line in only_y),
         *only_x,
         "      if not isinstance(y, Coat):",
         *only_x,
         "    elif y.__class__ is Tracked and not isinstance(x, Coat):",
-        "        tape = y.tape",
+        "        _tape = y.tape",
         *only_y,
     ]
 
 
 def _several(op: Op) -> list[str]:
-    """Three arguments: find the youngest tape, then record by argument."""
-    lines = ["    tape = None"]
+    """Three arguments: the case that all wear the same tape, written out; else find the youngest tape, and record by argument."""
+    ruled = tuple(a for a, rule in zip(op.arguments, op.rules, strict=True) if rule is not None)
+    plain = [f"not isinstance({a}, Coat)" for a in op.arguments if a not in ruled]
+    alike = [f"{a}.tape is {ruled[0]}.tape" for a in ruled[1:]]
+    lines = [
+        f"    if {' and '.join([f'{a}.__class__ is Tracked' for a in ruled] + alike + plain)}:",
+        f"      _tape = {ruled[0]}.tape",
+        *_record(op, ruled, "      "),
+        "    _tape = None",
+    ]
     for a in op.arguments:
         lines += [
             f"    if {a}.__class__ is Tracked:",
-            f"      if tape is None or {a}.tape.birth > tape.birth: tape = {a}.tape",
-            f"    elif isinstance({a}, Coat): return mixed(OP, ({', '.join(op.arguments)},), ({''.join(p + ', ' for p in op.params)}))",
+            f"      if _tape is None or {a}.tape.birth > _tape.birth: _tape = {a}.tape",
+            f"    elif isinstance({a}, Coat): return _mixed(OP, ({', '.join(op.arguments)},), ({''.join(p + ', ' for p in op.params)}))",
         ]
-    lines += ["    if tape is not None:", "      edges = ()", "      lo = 1 << 63"]
+    lines += ["    if _tape is not None:", "      _edges = ()", "      _lo = 1 << 63"]
     for i, a in enumerate(op.arguments):
         lines += [
-            f"      if {a}.__class__ is Tracked and {a}.tape is tape:",
-            f"        n{i} = {a}.node; v{i} = {a}.value",
-            f"        if n{i}.lo < lo: lo = n{i}.lo",
-            f"      else: n{i} = None; v{i} = {a}",
+            f"      if {a}.__class__ is Tracked and {a}.tape is _tape:",
+            f"        _n{i} = {a}.node; _v{i} = {a}.value",
+            f"        if _n{i}.lo < _lo: _lo = _n{i}.lo",
+            f"      else: _n{i} = None; _v{i} = {a}",
         ]
-    lines += [f"      out = {op.name}({_call(op, tuple(f'v{i}' for i in range(len(op.arguments))))})"]
+    lines += [f"      out = {op.name}({_call(op, tuple(f'_v{i}' for i in range(len(op.arguments))))})"]
     for i, rule in enumerate(op.rules):
         if rule is not None:
-            saved = "".join(_saved(op, word, ()) + ", " for word in rule.reads)
-            lines += [f"      if n{i} is not None: edges += ((n{i}, rule{i}, ({saved})),)"]
-    return [*lines, "      if not edges: return out", *_dress("      ", "edges")]
+            saved = "".join(_saved(op, word, None) + ", " for word in rule.reads)
+            lines += [f"      if _n{i} is not None: _edges += ((_n{i}, rule{i}, ({saved})),)"]
+    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges")]
 
 
 def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
     """Record the op where the arguments ``who`` wear the coat of ``tape``, and return the dressed answer."""
     index = {a: i for i, a in enumerate(op.arguments)}
-    values = tuple(f"v{i}" if a in who else a for a, i in index.items())
-    lines = [f"{pad}n{index[a]} = {a}.node; v{index[a]} = {a}.value" for a in who]
+    values = tuple(f"_v{i}" if a in who else a for a, i in index.items())
+    lines = [f"{pad}_n{index[a]} = {a}.node; _v{index[a]} = {a}.value" for a in who]
     lines += [f"{pad}out = {op.name}({_call(op, values)})"]
     edges = ""
     for a in who:
         rule = op.rules[index[a]]
         if rule is not None:
             saved = "".join(_saved(op, word, who) + ", " for word in rule.reads)
-            edges += f"(n{index[a]}, rule{index[a]}, ({saved})), "
+            edges += f"(_n{index[a]}, rule{index[a]}, ({saved})), "
     if not edges:
         return [*lines, f"{pad}return out"]
     if len(who) == 1:
-        lines += [f"{pad}lo = n{index[who[0]]}.lo"]
+        lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
     else:
-        lines += [f"{pad}lo = n0.lo if n0.lo < n1.lo else n1.lo"]
+        lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
+        lines += [f"{pad}if _n{index[a]}.lo < _lo: _lo = _n{index[a]}.lo" for a in who[1:]]
     return [*lines, *_dress(pad, f"({edges})")]
 
 
-def _saved(op: Op, word: str, who: tuple[str, ...]) -> str:
-    """The expression for what a rule reads. ``who`` wear the coat; with three arguments all are called v0, v1, v2."""
+def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
+    """The expression for what a rule reads. ``who`` wear the coat; where that is not known (``None``), all are called v0, v1, v2."""
     if word == "out" or word in op.params:
         return word
     argument, _, what = word.partition("_")
     i = op.arguments.index(argument)
-    value = f"v{i}" if argument in who or len(op.arguments) > 2 else argument
+    value = f"_v{i}" if who is None or argument in who else argument
     if what == "shape":
-        return f"n{i}.shape" if argument in who else f"shape_of({value})"
-    return f"dtype_of({value})" if what == "dtype" else value
+        return f"_n{i}.shape" if who is not None and argument in who else f"_shape_of({value})"
+    return f"_dtype_of({value})" if what == "dtype" else value
 
 
 def _dress(pad: str, edges: str) -> list[str]:
     return [
-        f"{pad}node = Node()",
-        f"{pad}node.age = now()",
-        f"{pad}node.lo = lo",
-        f"{pad}node.op = OP",
-        f"{pad}node.shape = out.node.shape if out.__class__ is Tracked else shape_of(out)",
-        f"{pad}node.edges = {edges}",
-        f"{pad}coat = Tracked()",
-        f"{pad}coat.tape = tape",
-        f"{pad}coat.value = out",
-        f"{pad}coat.node = node",
-        f"{pad}return coat",
+        f"{pad}_node = Node()",
+        f"{pad}_node.age = now()",
+        f"{pad}_node.lo = _lo",
+        f"{pad}_node.op = OP",
+        f"{pad}_node.shape = out.node.shape if out.__class__ is Tracked else _shape_of(out)",
+        f"{pad}_node.edges = {edges}",
+        f"{pad}_coat = Tracked()",
+        f"{pad}_coat.tape = _tape",
+        f"{pad}_coat.value = out",
+        f"{pad}_coat.node = _node",
+        f"{pad}return _coat",
     ]

@@ -23,10 +23,13 @@ def _product_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape, tx: bool,
 
 
 def _matmul_x(b: Any, g: Any, y: Any, x_shape: Shape, y_shape: Shape) -> Any:
-    return _product_x(b, g, y, x_shape, y_shape, False, False)
+    out = b.product(g, y, False, True)
+    return out if len(x_shape) == 2 == len(y_shape) else sum_to(b, out, x_shape)
 
 
 def _matmul_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape) -> Any:
+    if len(x_shape) == 2 == len(y_shape):
+        return b.product(x, g, True, False)
     return _product_y(b, g, x, x_shape, y_shape, False, False)
 
 

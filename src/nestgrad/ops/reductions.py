@@ -13,12 +13,12 @@ define("sum(x, axes, keepdims)", LINEAR, lambda b, g, x_shape, axes, keepdims: s
        defaults=(False,), samples=shaped((2, 3, 2), *_OVER, {"axes": ()}))
 
 
-def _mean(b: Any, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
-    count = math.prod(b.shape(x)[k] for k in axes)
-    return b.mul(b.sum(x, axes, keepdims), 1.0 / count if count else math.nan)
+def _mean(b: Any, g: Any, x_shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
+    count = math.prod([x_shape[k] for k in axes])
+    return spread(b, b.per(g, count), x_shape, axes, keepdims) if count else spread(b, g, x_shape, axes, keepdims)
 
 
-define("mean(x, axes, keepdims)", COMPOSITE, _mean, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+define("mean(x, axes, keepdims)", LINEAR, _mean, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
 
 
 def _extremum(b: Any, g: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -55,8 +55,8 @@ define("prod(x, axes, keepdims)", COMPOSITE, _prod, defaults=(False,), samples=c
 def _var(b: Any, x: Any, axes: tuple[int, ...], correction: int, keepdims: bool = False) -> Any:
     count = math.prod(b.shape(x)[k] for k in axes)
     far = b.sub(x, b.mean(x, axes, True))
-    scale = 1.0 / (count - correction) if count > correction else math.nan
-    return b.mul(b.sum(b.square(far), axes, keepdims), scale)
+    total = b.sum(b.square(far), axes, keepdims)
+    return b.per(total, count - correction) if count > correction else b.scale(total, math.nan)
 
 
 define("var(x, axes, correction, keepdims)", COMPOSITE, _var, defaults=(False,), samples=shaped(

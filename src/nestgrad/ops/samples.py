@@ -22,6 +22,11 @@ class Sample:
     params: Mapping[str, Any] = field(default_factory=dict)
     exact: tuple[int, ...] = ()
 
+    def native(self, base: Any) -> tuple[list[Any], dict[str, Any]]:
+        """Arrays and parameters as a base backend takes them."""
+        arrays = [base.full(a.shape, 0.0) if isinstance(a, Empty) else base.asarray(a) for a in self.arrays]
+        return arrays, native(base, self.params)
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -34,8 +39,28 @@ class Samples:
     special: Mapping[Any, tuple[float | None, ...]] = field(default_factory=dict)
 
 
+class Empty(list[Any]):
+    """No numbers, in a shape that nested lists cannot tell, such as ``(0, 3)``."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.shape = shape
+
+
+def native(base: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a base backend takes them: index arrays and dtypes are its own."""
+    made = dict(params)
+    if "index" in made:
+        made["index"] = tuple(base.index(part) if isinstance(part, list) else part for part in made["index"])
+    if "dtype" in made:
+        made["dtype"] = base.resolve_dtype(made["dtype"])
+    return made
+
+
 def filled(shape: tuple[int, ...], low: float, high: float, seed: int = 0) -> Nested:
     """Nested lists of the given shape with numbers well spread over the open interval."""
+    if 0 in shape:
+        return Empty(shape)
     points = ((k * _GOLDEN + 0.13 * seed + 0.37) % 1.0 for k in count(1))
     return _nest(shape, (low + (high - low) * (0.02 + 0.96 * p) for p in points))
 

@@ -18,8 +18,6 @@ class Arithmetic(Handle):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that ndarray * Tensor and np.float64 * Tensor come here
-    __array_priority__ = 1000
 
     def __add__(self, other: Operand) -> "Tensor":
         """Sum."""
@@ -37,6 +35,8 @@ class Arithmetic(Handle):
         """Product, entry by entry."""
         if other.__class__ is self.__class__ and other.marks is self.marks and other.b is self.b:
             return make(self.b, self.b.mul(self.value, other.value), self.marks)
+        if other.__class__ is float or other.__class__ is int:
+            return make(self.b, self.b.scale(self.value, other), self.marks)
         return _binary("mul", self, other)
 
     def __truediv__(self, other: Operand) -> "Tensor":
@@ -59,6 +59,8 @@ class Arithmetic(Handle):
 
     def __rmul__(self, other: Operand) -> "Tensor":
         """Product, entry by entry."""
+        if other.__class__ is float or other.__class__ is int:
+            return make(self.b, self.b.scale(self.value, other), self.marks)
         return _binary("mul", other, self)
 
     def __rtruediv__(self, other: Operand) -> "Tensor":

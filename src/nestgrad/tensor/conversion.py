@@ -102,11 +102,6 @@ class Conversion(Handle):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Refused: NumPy's functions do not know levels."""
-        name = getattr(func, "__name__", str(func))
-        raise ConversionError(f"np.{name} of a Tensor: NumPy does not know its levels. Try ng.{name} or x.{name}() if there is one, or x.numpy()")
-
     def __repr__(self) -> str:
         """Value, dtype, levels worn and marks."""
         if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):

@@ -30,6 +30,7 @@ class Gradients:
     def __init__(self, root: "Tensor", seed: Operand | None, check_independent: bool) -> None:
         self._root: Tensor | None = root
         self._level = root.value.tape.number
+        self._tapes = [coat.tape for coat in worn(root.value) if isinstance(coat, Tracked)]
         self._seed = _checked_seed(root, seed)
         self._check = check_independent
         self._passes: dict[Tape, _OnTape] = {}
@@ -70,11 +71,11 @@ class Gradients:
         """The derivative by ``x``, which this object then forgets; it is computed again if asked for again."""
         with self._lock:
             result = self.wrt(x)
-            for coat in worn(x.value):
-                if isinstance(coat, Tracked):
-                    self._given.pop(coat.node, None)
-                    if coat.tape in self._passes:
-                        self._passes[coat.tape].passing.forget(coat.node)
+            coat = self._place(x)
+            if coat is not None:
+                self._given.pop(coat.node, None)
+                if coat.tape in self._passes:
+                    self._passes[coat.tape].passing.forget(coat.node)
             return result
 
     def replace(self, x: "Tensor", value: "Tensor") -> None:
@@ -87,7 +88,7 @@ class Gradients:
         value = as_tensor(value)
         if tuple(value.shape) != tuple(x.shape):
             raise ShapeError(f"replace: got a value of shape {value.shape}; expected the tensor's, {x.shape}")
-        coat = next((c for c in worn(x.value) if isinstance(c, Tracked)), None)
+        coat = self._place(x)
         if coat is None:
             raise _not_tracked(x)
         with self._lock:
@@ -124,21 +125,24 @@ class Gradients:
             self.close()
 
     def _replacement(self, x: "Tensor") -> "Tensor | None":
+        """What was computed with ``wrt=``, or replaced, for ``x``: for the very node that a look-up of ``x`` goes to."""
         if not self._given:
             return None
-        return next((self._given[c.node] for c in worn(x.value) if isinstance(c, Tracked) and c.node in self._given), None)
+        coat = self._place(x)
+        return None if coat is None else self._given.get(coat.node)
+
+    def _place(self, x: "Tensor") -> Tracked | None:
+        """The coat of ``x`` on the youngest tape that tracks both it and the root; its outermost one if there is no such tape."""
+        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked)]
+        return next((coat for coat in coats if coat.tape in self._tapes), coats[0] if coats else None)
 
     def _tape(self, x: "Tensor") -> Tape | None:
         """The youngest tape on which root and ``x`` are both tracked."""
-        assert self._root is not None
-        mine, its = self._root.value, x.value
-        while isinstance(mine, Coat) and isinstance(its, Coat):
-            if mine.tape is its.tape:
-                return mine.tape if isinstance(mine, Tracked) else None
-            if mine.tape.birth > its.tape.birth:
-                mine = mine.value
-            else:
-                its = its.value
+        its = x.value
+        while isinstance(its, Coat):
+            if its.tape in self._tapes and isinstance(its, Tracked):
+                return its.tape
+            its = its.value
         return None
 
     def _on(self, tape: Tape) -> "_OnTape":
@@ -171,7 +175,7 @@ class Gradients:
     def _unreached(self, x: "Tensor") -> Exception:
         """Why the root does not reach ``x``."""
         assert self._root is not None
-        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked)]
+        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked) and not coat.tape.closed]
         if not coats:
             return _not_tracked(x)
         for coat in coats:
@@ -244,8 +248,9 @@ def _node(x: "Tensor", tape: Tape) -> Node:
 
 
 def _not_tracked(x: "Tensor") -> NotTrackedError:
+    ended = any(coat.tape.closed for coat in worn(x.value))
     return NotTrackedError(
-        f"grad: this tensor of shape {x.shape} is tracked on no level. "
+        f"grad: this tensor of shape {x.shape} is tracked on no level{' any more, since its transform ended' if ended else ''}. "
         "Try stack.tensor(data, requires_grad=True); require_grad() and operators return new tensors, so keep what they return"
     )
 

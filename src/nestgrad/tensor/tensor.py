@@ -4,6 +4,7 @@ from nestgrad.tensor.arithmetic import Arithmetic
 from nestgrad.tensor.conversion import Conversion
 from nestgrad.tensor.differentiation import Differentiation
 from nestgrad.tensor.elementwise import Elementwise
+from nestgrad.tensor.foreign import Foreign
 from nestgrad.tensor.handle import final
 from nestgrad.tensor.indexing import Indexing
 from nestgrad.tensor.reductions import Reductions
@@ -11,7 +12,7 @@ from nestgrad.tensor.shaping import Shaping
 
 
 @final
-class Tensor(Arithmetic, Elementwise, Reductions, Shaping, Indexing, Differentiation, Conversion):
+class Tensor(Arithmetic, Elementwise, Reductions, Shaping, Indexing, Differentiation, Conversion, Foreign):
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
     Made by ``stack.tensor(data)``, by ``ng.tensor(data)`` and by operations, never by its class.
