@@ -1,0 +1,69 @@
+"""What happens when a function of another array library is called with a Tensor: operators work, all else is refused by name.
+
+NumPy and PyTorch ask their arguments before they compute, so nothing of theirs runs on a Tensor, and no array of objects arises.
+"""
+
+from typing import Any
+
+from nestgrad.errors import ConversionError
+from nestgrad.tensor.handle import Handle, apply, test
+from nestgrad.tensor.products import matmul
+
+_OPERATORS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
+    "maximum": "maximum", "minimum": "minimum",
+}  # fmt: skip
+_COMPARISONS = {
+    "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+    "logical_and": "logical_and", "bitwise_and": "logical_and", "logical_or": "logical_or", "bitwise_or": "logical_or",
+}  # fmt: skip
+_RENAMED = {
+    "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctanh": "atanh", "rint": "round", "amax": "max", "amin": "min", "cat": "concat", "vstack": "concat", "hstack": "concat",
+}  # fmt: skip
+"""NumPy's and torch's names that are spelled otherwise here."""
+
+
+class Foreign(Handle):
+    """The protocols of other array libraries."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """``array * x`` and ``np.float64(2.0) * x`` come here; so does ``np.sin(x)``, which is refused."""
+        name = ufunc.__name__
+        if method == "__call__" and not kwargs:
+            if name in _OPERATORS:
+                return apply(_OPERATORS[name], *inputs)
+            if name in _COMPARISONS:
+                return test(_COMPARISONS[name], *inputs)
+            if name == "matmul":
+                return matmul(*inputs)
+        if kwargs.get("out") is not None:
+            raise ConversionError(
+                f"np.{name} into an array, as in `array += x`: the levels of the Tensor would be lost. Try array = array + x, which gives a Tensor"
+            )
+        raise _refused(f"np.{name}" if method == "__call__" else f"np.{name}.{method}", name, "NumPy")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Refused: NumPy's functions do not know levels."""
+        module = getattr(func, "__module__", "").replace("numpy", "np", 1) or "np"
+        raise _refused(f"{module}.{func.__name__}", func.__name__, "NumPy")
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Refused: torch's functions do not know levels. Its operators take the refusal as a hint and come to ours."""
+        name = getattr(func, "__name__", str(func))
+        raise _refused(f"torch.{name}", name, "torch")
+
+
+def _refused(called: str, name: str, library: str) -> ConversionError:
+    """The error that gives the right spelling, if there is one."""
+    import nestgrad
+
+    name = _RENAMED.get(name, name)
+    ways = [f"ng.{name}(x)"] if name in nestgrad.__all__ else []
+    if callable(getattr(nestgrad.Tensor, name, None)):
+        ways.append(f"x.{name}()")
+    way = " or ".join(ways) or "what it is made of"
+    return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() gives a constant")
