@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.levels.marks import NONE
+from nestgrad.levels.mixing import settle
 from nestgrad.ops.shapes import swap_last
-from nestgrad.tensor.handle import Handle, Operand, apply, can_meet, is_scalar, make, test
+from nestgrad.tensor.handle import Handle, Operand, apply, can_meet, constant, is_scalar, make, test
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Arithmetic(Handle):
 
     def __matmul__(self, other: Operand) -> "Tensor":
         """Product of matrices, vectors, or stacks of matrices, as ``np.matmul``."""
-        return matmul(self, other) if can_meet(self.b, other) else NotImplemented
+        return matmul(self, other) if can_meet(self.b, other) else _unknown("matmul", self.b, other)
 
     def __radd__(self, other: Operand) -> "Tensor":
         """Sum."""
@@ -69,7 +70,7 @@ class Arithmetic(Handle):
 
     def __rmatmul__(self, other: Operand) -> "Tensor":
         """Product of matrices."""
-        return matmul(other, self) if can_meet(self.b, other) else NotImplemented
+        return matmul(other, self) if can_meet(self.b, other) else _unknown("matmul", self.b, other)
 
     def __pow__(self, exponent: Operand) -> "Tensor":
         """Power. Integer exponents are exact at 0 and for negative bases, at every order; ``x**0`` keeps its (zero) derivative."""
@@ -153,8 +154,21 @@ def _binary(name: str, x: Any, y: Any) -> Any:
     if x.__class__ is float or x.__class__ is int:
         return make(y.b, getattr(y.b, name)(x, y.value), y.marks)
     known = x if isinstance(x, Handle) else y
-    return apply(name, x, y) if can_meet(known.b, x) and can_meet(known.b, y) else NotImplemented
+    if can_meet(known.b, x) and can_meet(known.b, y):
+        return apply(name, x, y)
+    return _unknown(name, known.b, y if known is x else x)
 
 
 def _compare(name: str, x: Any, y: Any) -> Any:
-    return test(name, x, y) if can_meet(x.b, y) else NotImplemented
+    return test(name, x, y) if can_meet(x.b, y) else _unknown(name, x.b, y)
+
+
+def _unknown(name: str, b: Any, other: Any) -> Any:
+    """Leave it to Python to ask the other operand; but raise for what is known to give no answer, or a wrong one.
+
+    Raises:
+        DTypeError: A complex number, a list, a tuple, or an array of another library.
+    """
+    if isinstance(other, (complex, list, tuple)) or hasattr(other, "__array__"):
+        constant(b, other, name)
+    return NotImplemented

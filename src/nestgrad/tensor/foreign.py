@@ -19,9 +19,16 @@ _COMPARISONS = {
 }  # fmt: skip
 _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctanh": "atanh", "rint": "round", "amax": "max", "amin": "min", "cat": "concat", "vstack": "concat", "hstack": "concat",
+    "arctanh": "atanh", "rint": "round", "amax": "max", "amin": "min", "cat": "concat",
 }  # fmt: skip
 """NumPy's and torch's names that are spelled otherwise here."""
+
+_WRITTEN = {
+    "dot": "x @ y", "inner": "x @ y", "vdot": "x @ y", "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
+    "sub": "x - y", "div": "x / y", "pow": "x ** y", "neg": "-x", "invert": "~x", "shape": "x.shape", "size": "x.size", "ndim": "x.ndim",
+    "vstack": "ng.concat([...])", "hstack": "ng.concat([...], axis=-1)",
+}  # fmt: skip
+"""What has another form here."""
 
 
 class Foreign(Handle):
@@ -41,18 +48,21 @@ class Foreign(Handle):
                 return matmul(*inputs)
         if kwargs.get("out") is not None:
             raise ConversionError(
-                f"np.{name} into an array, as in `array += x`: the levels of the Tensor would be lost. Try array = array + x, which gives a Tensor"
+                f"np.{name} into an array, as in `array += x`: the levels of the Tensor would be lost. "
+                "Try array = array + x, which gives a Tensor"
             )
-        raise _refused(f"np.{name}" if method == "__call__" else f"np.{name}.{method}", name, "NumPy")
+        if method != "__call__":
+            raise ConversionError(f"np.{name}.{method} of a Tensor: NumPy does not know its levels. Try x.sum(), x.prod(), x.max(), x.min()")
+        raise _refused(f"np.{name}", name, "NumPy")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Refused: NumPy's functions do not know levels."""
-        module = getattr(func, "__module__", "").replace("numpy", "np", 1) or "np"
+        module = getattr(func, "__module__", "numpy").replace("numpy", "np", 1)
         raise _refused(f"{module}.{func.__name__}", func.__name__, "NumPy")
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Refused: torch's functions do not know levels. Its operators take the refusal as a hint and come to ours."""
+        """Refused: torch's functions do not know levels. Its operators take the refusal as a hint, and Python comes to ours."""
         name = getattr(func, "__name__", str(func))
         raise _refused(f"torch.{name}", name, "torch")
 
@@ -62,8 +72,8 @@ def _refused(called: str, name: str, library: str) -> ConversionError:
     import nestgrad
 
     name = _RENAMED.get(name, name)
-    ways = [f"ng.{name}(x)"] if name in nestgrad.__all__ else []
+    ways = [f"ng.{name}(...)"] if name in nestgrad.__all__ else []
     if callable(getattr(nestgrad.Tensor, name, None)):
         ways.append(f"x.{name}()")
-    way = " or ".join(ways) or "what it is made of"
-    return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() gives a constant")
+    way = _WRITTEN.get(name) or " or ".join(ways) or "to write it with nestgrad's functions"
+    return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() makes a constant")
