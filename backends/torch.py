@@ -311,6 +311,11 @@ class TorchBackend(Backend):
             return torch.sum(x, axes, keepdims)
         return x if x.is_floating_point() else x.to(torch.int64)
 
+    def mean(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        if len(axes) == x.ndim and not keepdims and x.is_floating_point():
+            return torch.mean(x)
+        return super().mean(x, axes, keepdims)
+
     def amax(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
         return torch.amax(x, axes, keepdims) if axes else x
 
