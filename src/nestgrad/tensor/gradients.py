@@ -162,25 +162,25 @@ class Gradients:
             )
         tape = self._tape(x)
         if tape is None:
-            raise self._unreached(x)
+            raise self._unreached(x, tape)
         at = self._on(tape)
         node = _node(x, tape)
         if not at.passing.reaches(node):
-            raise self._unreached(x)
+            raise self._unreached(x, tape)
         result = at.result(x, at.passing.cotangent(node))
         if self._check:
             self._independent(x, tape, node)
         return result
 
-    def _unreached(self, x: "Tensor") -> Exception:
-        """Why the root does not reach ``x``."""
+    def _unreached(self, x: "Tensor", tape: Tape | None) -> Exception:
+        """Why the root does not reach ``x``: on ``tape``, the youngest that tracks both, or on none at all."""
         assert self._root is not None
         coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked) and not coat.tape.closed]
         if not coats:
             return _not_tracked(x)
         for coat in coats:
             moment = self._root.marks.get(coat.tape)
-            if moment is not None and moment >= coat.oldest:
+            if tape in (None, coat.tape) and moment is not None and moment >= coat.node.age:
                 return LevelError(
                     f"grad: the result depends on this tensor of shape {x.shape} only through a value that was taken out of {coat.tape} "
                     f"({moment.story}). Try to differentiate on a level further in (one more Autodiff), or detach() it if it is a constant"
