@@ -8,6 +8,9 @@ from typing import Any
 now = count(1).__next__
 """The clock: one process-wide counter, from which tapes have their birth and nodes their age. Atomic under CPython's lock."""
 
+running: ContextVar["Tape | None"] = ContextVar("running", default=None)
+"""Tape of the innermost transform that is running in this context."""
+
 
 class Tape:
     """The identity of a level.
@@ -17,15 +20,17 @@ class Tape:
         number: The level's number where it was written (the base has 0), for people.
         closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
         stand_ins: Of a running transform: the tapes that stand in for older ones, above it.
+        outer: Of a transform: the one that was running when it began.
     """
 
-    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "stand_ins")
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "stand_ins")
 
     def __init__(self, name: str, number: int) -> None:
         self.birth = now()
         self.name = name
         self.number = number
         self.closed = False
+        self.outer = running.get()
         self.stand_ins: dict[Tape, Tape] = {}
 
     def above(self, tapes: tuple["Tape", ...]) -> tuple["Tape", ...]:
@@ -45,8 +50,24 @@ class Tape:
             tape.close()
         self.stand_ins.clear()
 
+    def stats(self) -> Any:
+        """Live nodes, and the bytes they keep: ``Stats(nodes, bytes)``. Costs a walk over Python's objects, and nothing before."""
+        from nestgrad.levels.reverse.inspect import stats
+
+        return stats(self)
+
+    def __str__(self) -> str:
+        """The live nodes, one a line: ``print(level.tape)``."""
+        from nestgrad.levels.reverse.inspect import listed
+
+        return listed(self)
+
     def __repr__(self) -> str:
         return f"{self.name} level {self.number}"
+
+    def __format__(self, spec: str) -> str:
+        """The short name, as messages have it."""
+        return format(repr(self), spec)
 
 
 class Coat:
@@ -73,7 +94,3 @@ class Coat:
     def moment(self) -> float:
         """Up to which age variables of the tape may be what the value depends on."""
         return inf
-
-
-running: ContextVar[Tape | None] = ContextVar("running", default=None)
-"""Tape of the innermost transform that is running in this context."""

@@ -22,6 +22,7 @@ class Level(Factories):
         if not isinstance(inner, Factories):
             raise LevelError(f"{type(self).__name__}: expected a backend or a level to wrap, got {type(inner).__name__}")
         self.inner = inner
+        self._base = inner.base
         self.level: int = inner.level + 1
         self.tape = Tape(type(self).__name__, self.level)
         self._tapes: tuple[Tape, ...] = (*(inner._tapes if isinstance(inner, Level) else ()), self.tape)
@@ -32,10 +33,28 @@ class Level(Factories):
         outer, tapes = running.get(), self._tapes
         return tapes if outer is None or tapes[0].birth > outer.birth else outer.above(tapes)
 
+    def meant(self, worn: list[Tape]) -> Tape:
+        """Its tape as it is for a value that has to do with ``worn``: a stand-in for values of a running transform.
+
+        Raises:
+            LevelError: If the value has to do with the transform, and with this level or a younger one as they are outside it as well.
+        """
+        outer = running.get()
+        while outer is not None and outer.birth > self._tapes[0].birth:
+            if any(tape.birth >= outer.birth for tape in worn):
+                if any(self.tape.birth <= tape.birth < outer.birth for tape in worn):
+                    raise LevelError(
+                        f"{self!r}: inside {outer} this level stands above it, but the value depends on the level as it is outside, too, so "
+                        "there are two levels that could be meant. Try its number, or detach() without a level"
+                    )
+                return outer.above(self._tapes)[-1]
+            outer = outer.outer
+        return self.tape
+
     @property
     def base(self) -> Any:
         """The backend at the bottom."""
-        return self.inner.base
+        return self._base
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in ("inner", "tape", "level"):

@@ -51,23 +51,23 @@ def left(p: Any, tapes: Iterable[Tape], marks: Marks, story: str) -> Marks:
     for tape in tapes:
         coat = on(p, tape)
         if coat is not None:
-            outermost = coat is p
-            marks = join(marks, {tape: Moment(coat.moment if outermost else now(), story)})
+            moment = coat.moment if coat is p else now()
+            if tape not in marks or marks[tape] < moment:
+                marks = {**marks, tape: Moment(moment, story)}
     return marks
 
 
 def opened(p: Any, marks: Marks) -> tuple[Any, Marks]:
-    """A value without the coats of tapes that have ended, and of younger ones, which were made on top of them."""
-    ended = None
+    """A value without the coats and marks of tapes that have ended.
+
+    Coats of younger tapes stay, though what these have recorded may still wear a coat that has ended: it is transparent there, too.
+    """
     coat = p
     while isinstance(coat, Coat):
         if coat.tape.closed:
-            ended = coat.tape.birth
+            p = without(p, [coat.tape for coat in worn(p) if coat.tape.closed])
+            break
         coat = coat.value
-    if ended is not None:
-        off = [coat.tape for coat in worn(p) if coat.tape.birth >= ended]
-        marks = left(p, [tape for tape in off if not tape.closed], marks, "its transform ended")
-        p = without(p, off)
     for tape in marks:
         if tape.closed:
             return p, {t: m for t, m in marks.items() if not t.closed} or NONE

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from nestgrad.errors import GraphFreedError, MissingOp
+from nestgrad.levels.base import Tape
 from nestgrad.levels.reverse.node import Node
 from nestgrad.ops.shapes import sum_to
 
@@ -27,10 +28,10 @@ class Pass:
         dropped: Complete nodes whose cotangents are gone.
     """
 
-    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "number", "root", "seed", "sent")
+    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "root", "seed", "sent", "tape")
 
-    def __init__(self, b: Any, root: Node, seed: Any, number: int) -> None:
-        self.b, self.root, self.seed, self.number = b, root, seed, number
+    def __init__(self, b: Any, root: Node, seed: Any, tape: Tape) -> None:
+        self.b, self.root, self.seed, self.tape = b, root, seed, tape
         self.children: dict[Node, list[Node]] | None = None
         self._restart()
 
@@ -78,7 +79,7 @@ class Pass:
             if target not in self.dropped:
                 self.asked.add(target)
                 return self.cotangents.get(target)
-            again = Pass(self.b, self.root, self.seed, self.number)  # it has been dropped
+            again = Pass(self.b, self.root, self.seed, self.tape)  # it has been dropped
             again.children = children
             return again.cotangent(target)
         self.asked.add(target)
@@ -93,11 +94,12 @@ class Pass:
         self._run(self._needed(targets))
 
     def forget(self, node: Node) -> None:
-        """Drop the cotangent of a node that has been looked up."""
+        """Drop the cotangent of a node that has been looked up: at once, or when it has gone to all parents of the node."""
         if node in self.asked and node is not self.root:
             self.asked.discard(node)
-            self.cotangents.pop(node, None)
-            self.dropped.add(node)
+            if self.sent[node] == (1 << len(node.edges or ())) - 1:
+                self.cotangents.pop(node, None)
+                self.dropped.add(node)
 
     def leaves(self) -> list[Node]:
         """The variables under the root."""
@@ -160,7 +162,7 @@ class Pass:
                 self.dropped.add(node)
 
     def _explained(self, error: MissingOp, node: Node) -> MissingOp:
-        return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of level {self.number})")
+        return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of {self.tape})")
 
 
 def _freed(node: Node) -> GraphFreedError:

@@ -67,7 +67,7 @@ class Conversion(Handle):
         """Refuse to drop levels silently."""
         if isinstance(self.value, Tracked) or self.marks:
             raise ConversionError(
-                f"{spelling} of a tensor that depends on variables ({', '.join(str(c.tape) for c in worn(self.value)) or 'taken out'}) "
+                f"{spelling} of a tensor that depends on variables ({', '.join(repr(c.tape) for c in worn(self.value)) or 'taken out'}) "
                 f"would silently make a constant of it. Try {way}"
             )
 

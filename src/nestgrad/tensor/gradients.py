@@ -31,7 +31,7 @@ class Gradients:
         self._root: Tensor | None = root
         self._level = root.value.tape.number
         self._tapes = [coat.tape for coat in worn(root.value) if isinstance(coat, Tracked)]
-        self._seed = _checked_seed(root, seed)
+        self._seed = checked_seed(root, seed)
         self._check = check_independent
         self._passes: dict[Tape, _OnTape] = {}
         self._given: dict[Node, Tensor] = {}
@@ -175,7 +175,7 @@ class Gradients:
     def _unreached(self, x: "Tensor", tape: Tape | None) -> Exception:
         """Why the root does not reach ``x``: on ``tape``, the youngest that tracks both, or on none at all."""
         assert self._root is not None
-        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked) and not coat.tape.closed]
+        coats = [c for c in worn(x.value) if isinstance(c, Tracked) and (c.tape in self._tapes or not c.tape.closed)]
         if not coats:
             return _not_tracked(x)
         for coat in coats:
@@ -200,7 +200,7 @@ class Gradients:
         row = random.randrange(shape[0]) if shape[0] else 0
         base = root.b.base
         seed = base.index_set(base.full(shape, 0.0, root.dtype), base.full((), 1.0, root.dtype), (row,))
-        g = Pass(at.passing.b, at.passing.root, seed, tape.number).cotangent(node)
+        g = Pass(at.passing.b, at.passing.root, seed, tape).cotangent(node)
         if g is None:
             return
         others = base.index_set(bare(g), base.full((), 0.0, base.dtype(bare(g))), (row,))
@@ -214,7 +214,7 @@ class Gradients:
 class _OnTape:
     """The pass on one tape: the root taken down to it, its seed, and the marks of what is looked up."""
 
-    __slots__ = ("b", "inner", "marks", "passing")
+    __slots__ = ("b", "inner", "marks", "passing", "seed")
 
     def __init__(self, root: "Tensor", tape: Tape, seed: "Tensor | None") -> None:
         value, marks = root.value, root.marks
@@ -229,13 +229,14 @@ class _OnTape:
         else:
             (inner, g), marks = settle([inner, seed.value], [marks, seed.marks])
         self.b, self.inner, self.marks = b, inner, marks
-        self.passing = Pass(b, node, g, tape.number)
+        self.seed = None if seed is None else g
+        self.passing = Pass(b, node, g, tape)
 
     def result(self, x: "Tensor", g: Any) -> "Tensor":
-        """What was looked up, as a Tensor of x's shape and dtype: tied to the root, and under the invariant of marks."""
+        """What was looked up, as a Tensor of x's shape and dtype: tied to root and seed, and under the invariant of marks."""
         b = self.b
         if g is None:
-            g = b.base.full(tuple(x.shape), 0.0, b.dtype(x.value))
+            g = tied(b.base.full(tuple(x.shape), 0.0, b.dtype(x.value)), self.seed, tuple(x.shape))
         elif b.dtype(g) != b.dtype(x.value):
             g = b.cast(g, b.dtype(x.value))
         value, marks = fitted(tied(g, self.inner, tuple(x.shape)), self.marks)
@@ -255,7 +256,13 @@ def _not_tracked(x: "Tensor") -> NotTrackedError:
     )
 
 
-def _checked_seed(root: "Tensor", seed: Operand | None) -> "Tensor | None":
+def checked_seed(root: "Tensor", seed: Operand | None) -> "Tensor | None":
+    """A seed for the backward pass of ``root``, as a Tensor.
+
+    Raises:
+        LevelError: If it is over another base backend.
+        ShapeError: If its shape is not the root's.
+    """
     if seed is None:
         return None
     if not isinstance(seed, Handle):
