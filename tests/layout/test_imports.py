@@ -40,7 +40,10 @@ MAY_USE = {
 
 # (importing module, imported module or library): every departure from the rules above, with its reason.
 EXCEPTIONS: set[tuple[str, str]] = {
-    ("nestgrad.backends.factories", "nestgrad.tensor"),  # a factory makes the user's handle; imported when called
+    # a factory makes the user's handle over the dressed backend; both are imported when called
+    ("nestgrad.backends.factories", "nestgrad.tensor"),
+    ("nestgrad.backends.factories", "nestgrad.tensor.create"),
+    ("nestgrad.backends.factories", "nestgrad.levels.dressed"),
 }
 
 
