@@ -161,7 +161,7 @@ def full_like(x: Operand, value: float, dtype: Any = None) -> "Tensor":
 
 def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
     """A shape as a tuple of non-negative ints."""
-    sizes = shape_of(shape)
+    sizes = shape_of(name, shape)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name}: got shape {sizes}; expected non-negative sizes")
     return sizes

@@ -1,14 +1,20 @@
 """The handle itself: three slots, and how operands become values that may meet."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from operator import index
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from nestgrad.errors import DTypeError, LevelError, ShapeError
+from nestgrad.errors import ConversionError, DTypeError, LevelError, ShapeError
+from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.mixing import settle
+from nestgrad.levels.reverse.node import Tracked
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
+
+_T = TypeVar("_T")
 
 Operand = Any
 """A Tensor, a Python number, or an array that the backend accepts."""
@@ -35,7 +41,7 @@ class _Final:
     cls: Any = None
 
 
-def final(cls: type) -> type:
+def final(cls: type[_T]) -> type[_T]:
     """Register the concrete Tensor class."""
     _Final.cls = cls
     return cls
@@ -52,11 +58,17 @@ def make(b: Any, value: Any, marks: Marks) -> "Tensor":
 
 def default_backend(like: Any = None) -> Any:
     """The backend for data that comes without one: PyTorch's for its tensors, NumPy's for all else."""
+    if type(like).__module__.partition(".")[0] == "torch":
+        return _backend("torch", str(like.device), like.dtype if like.dtype.is_floating_point else None)
+    return _backend("numpy")
+
+
+@cache
+def _backend(name: str, device: str | None = None, dtype: Any = None) -> Any:
+    """One object for each, so that its tensors meet on the quick path. A backend has no state."""
     from nestgrad.backends import get_backend
 
-    if type(like).__module__.partition(".")[0] == "torch":
-        return get_backend("torch", device=like.device, dtype=like.dtype if like.dtype.is_floating_point else None)
-    return get_backend("numpy")
+    return get_backend(name) if device is None else get_backend(name, device=device, dtype=dtype)
 
 
 def is_scalar(x: Any) -> bool:
@@ -101,12 +113,72 @@ def meet(name: str, *xs: Operand) -> tuple[Any, list[Any], Marks]:
 
 
 def constant(b: Any, x: Any, name: str) -> Any:
-    """A number or an array as a value. Arrays are copied, since values are read late."""
+    """A number or an array as a value. Arrays are copied, since values are read late.
+
+    Raises:
+        DTypeError: Complex numbers, and what is neither number nor array.
+        ConversionError: A torch tensor that torch itself tracks.
+    """
     if is_scalar(x):
         return x if type(x) in (bool, int, float) else float(x)
-    if b.base.accepts(x):
-        return b.base.asarray(x)
-    raise DTypeError(f"{name}: got a {type(x).__name__}; expected a Tensor, a number or an array. Try tensor(...) to make one")
+    real_only(name, x)
+    if not b.base.accepts(x):
+        raise DTypeError(f"{name}: got {_named(x)}; expected a Tensor, a number or an array of {b.base!r}. Try {_instead(x)}")
+    if getattr(x, "requires_grad", False):
+        raise ConversionError(
+            f"{name}: got a torch tensor that requires_grad, and torch's autograd would lose track of it here. "
+            "Try x.detach() if it is meant as a constant"
+        )
+    return b.base.asarray(x)
+
+
+def _named(x: Any) -> str:
+    """What ``x`` is, with the library that it is from."""
+    room = type(x).__module__.partition(".")[0]
+    return f"a {type(x).__name__}" if room == "builtins" else f"a {room}.{type(x).__name__}"
+
+
+def _instead(x: Any) -> str:
+    """What to give instead of ``x``."""
+    if isinstance(x, (list, tuple)):
+        return "tensor([...]) for numbers, ng.stack([...]) for Tensors"
+    return "tensor(x.numpy()), a constant, for an array of another library" if hasattr(x, "__array__") else "tensor(...) to make one"
+
+
+def real_only(name: str, x: Any) -> None:
+    """Refuse complex numbers.
+
+    Raises:
+        DTypeError: If ``x`` is one, or an array or a dtype of such.
+    """
+    if isinstance(x, complex) or "complex" in str(getattr(x, "dtype", "")):
+        raise DTypeError(
+            f"{name}: got complex numbers; expected real ones. Try real and imaginary parts as two tensors, as functions of (re, im)"
+        )
+
+
+def dtype_of(base: Any, dtype: Any, name: str) -> Any:
+    """The backend's dtype that ``dtype`` names.
+
+    Raises:
+        DTypeError: A complex or unknown one.
+    """
+    found = base.resolve_dtype(dtype)
+    if "complex" in str(found):
+        raise DTypeError(f"{name}: got dtype {dtype}; expected a real one. Try real and imaginary parts as two tensors")
+    return found
+
+
+def is_floating(x: Handle) -> bool:
+    """Whether it holds floating-point numbers. What an ``Autodiff`` level tracks always does."""
+    return x.value.__class__ is Tracked or bool(x.b.base.is_floating(bare(x.value)))
+
+
+def real(x: Handle) -> Any:
+    """The value for a function of the reals: integers and booleans become the backend's default floating dtype."""
+    if x.value.__class__ is Tracked or x.b.base.is_floating(bare(x.value)):
+        return x.value
+    return x.b.cast(x.value, x.b.base.default_dtype)
 
 
 def apply(name: str, *xs: Operand, **params: Any) -> "Tensor":
@@ -125,12 +197,13 @@ def test(name: str, *xs: Operand, **params: Any) -> "Tensor":
     return make(b, getattr(b, name)(*values, **params), NONE)
 
 
-def as_tensor(x: Operand) -> "Tensor":
-    """A Tensor as it is, anything else as a constant."""
+def as_tensor(x: Operand, b: Any = None) -> "Tensor":
+    """A Tensor as it is, anything else as a constant: over ``b`` if that is given."""
     if isinstance(x, Handle):
         return x  # type: ignore[return-value]
-    b = default_backend(x).dressed
-    return make(b, b.base.asarray(constant(b, x, "tensor")), NONE)
+    b = default_backend(x).dressed if b is None else b
+    value = constant(b, x, "tensor")
+    return make(b, b.base.asarray(value) if is_scalar(value) else value, NONE)
 
 
 def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int, ...]:
@@ -141,18 +214,26 @@ def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int
     """
     if axis is None:
         return tuple(range(rank))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    for k in given:
-        if not isinstance(k, int) or not -rank <= k < rank:
-            raise ShapeError(f"{name}: got axis {k!r} of an array with {rank} axes; expected an int from {-rank} to {rank - 1}")
+    try:
+        given = (axis,) if isinstance(axis, int) else tuple(index(k) for k in axis) if isinstance(axis, Sequence) else (index(axis),)
+    except TypeError as error:
+        raise ShapeError(f"{name}: got axis {axis!r}; expected an int, a tuple of ints, or None for all axes") from error
+    if wrong := [k for k in given if not -rank <= k < rank]:
+        raise ShapeError(f"{name}: got axis {wrong[0]} of an array with {rank} axes; expected an int from {-rank} to {rank - 1}")
     axes = tuple(k % rank for k in given)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{name}: got axis {axis!r}; expected each axis once")
     return axes
 
 
-def shape_of(shape: int | Sequence[int] | Any, *more: int) -> tuple[int, ...]:
-    """``f((2, 3))`` and ``f(2, 3)`` alike."""
-    if isinstance(shape, int):
-        return (shape, *more)
-    return tuple(int(n) for n in shape)
+def shape_of(name: str, *shape: Any) -> tuple[int, ...]:
+    """``f((2, 3))`` and ``f(2, 3)`` alike.
+
+    Raises:
+        ShapeError: If the sizes are no ints.
+    """
+    sizes = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape
+    try:
+        return tuple(index(n) for n in sizes)
+    except TypeError as error:
+        raise ShapeError(f"{name}: got {shape!r:.80}; expected ints, or one tuple of ints") from error

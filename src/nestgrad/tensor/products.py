@@ -1,9 +1,9 @@
 """Matrix products in all ranks, linear layers and einsum, as functions of Tensors."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Operand, apply, as_tensor, make, meet
+from nestgrad.tensor.handle import Operand, apply, is_scalar, make, meet
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -54,7 +54,7 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
     Raises:
         ShapeError: If the shapes do not fit.
     """
-    if bias is None or as_tensor(x).ndim < 2:
+    if bias is None or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
         product = matmul(x, weight)
         return product if bias is None else product + bias
     return apply("linear", x, weight, bias)
@@ -65,21 +65,27 @@ def einsum(subscripts: str, *operands: Operand) -> "Tensor":
 
     Args:
         subscripts: Such as ``"...ij,jk->...ik"``.
-        operands: One array for each group of letters.
+        operands: One array for each group of letters. An axis of size 1 is repeated where its letter has another size elsewhere.
 
     Returns:
         An array with the axes after the arrow. Differentiable in all operands.
 
     Raises:
         ShapeError: If letters and axes do not match.
+
+    >>> from nestgrad import tensor
+    >>> einsum("i,i", tensor([1.0, 2.0]), tensor([3.0, 4.0])).item()
+    11.0
     """
-    tensors = [as_tensor(x) for x in operands]
-    words, output = _letters(subscripts, [t.ndim for t in tensors])
+    if not operands:
+        raise ShapeError(f"einsum: got {subscripts!r} and no operands; expected at least one")
+    b, values, marks = meet("einsum", *operands)
+    values = [b.base.asarray(v) if is_scalar(v) else v for v in values]
+    words, output = _letters(subscripts, [len(b.shape(v)) for v in values])
     for k, word in enumerate(words):
-        tensors[k], words[k] = _diagonal(tensors[k], word)
-    if missing := [c for c in output if not any(c in w for w in words)]:
-        raise ShapeError(f"einsum: got {subscripts!r}; the output has {missing}, which no operand has")
-    return apply("einsum", *tensors, subscripts=f"{','.join(words)}->{output}")
+        values[k], words[k] = _diagonal(b, values[k], word)
+    _repeat(b, values, words, subscripts)
+    return make(b, b.einsum(*values, subscripts=f"{','.join(words)}->{output}"), marks)
 
 
 def _letters(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
@@ -88,30 +94,53 @@ def _letters(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
     words = inputs.split(",")
     if len(words) != len(ranks):
         raise ShapeError(f"einsum: got {subscripts!r} and {len(ranks)} operands; expected {len(words)}")
+    for w in (*words, output):
+        if w.count("...") > 1 or not all(c.isascii() and c.isalpha() for c in w.replace("...", "")):
+            raise ShapeError(f"einsum: got {subscripts!r}; expected letters, commas, one arrow, and at most one ellipsis in each group")
     spare = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in subscripts]
     extra = [n - len(w.replace("...", "")) if "..." in w else 0 for w, n in zip(words, ranks, strict=True)]
-    dots = spare[: max(extra, default=0)]
-    words = [w.replace("...", "".join(dots[len(dots) - e :])) for w, e in zip(words, extra, strict=True)]
+    dots = "".join(spare[: max(extra)])
+    words = [w.replace("...", dots[len(dots) - max(e, 0) :]) for w, e in zip(words, extra, strict=True)]
     for w, n in zip(words, ranks, strict=True):
         if len(w) != n:
             raise ShapeError(f"einsum: got {subscripts!r}; the operand of {w!r} has {n} axes, expected {len(w)}")
+    every = "".join(words)
     if not arrow:
-        every = "".join(words)
-        output = "".join(dots) + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
-    return words, output.replace("...", "".join(dots))
+        return words, dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
+    if dots and "..." not in output:
+        raise ShapeError(f"einsum: got {subscripts!r}; the output lacks the ellipsis, which stands for {len(dots)} axes of an operand")
+    output = output.replace("...", dots)
+    if strange := [c for c in dict.fromkeys(output) if c not in every or output.count(c) > 1]:
+        raise ShapeError(f"einsum: got {subscripts!r}; expected letters of the output once, and in some operand, not {strange}")
+    return words, output
 
 
-def _diagonal(x: "Tensor", word: str) -> "tuple[Tensor, str]":
+def _diagonal(b: Any, x: Any, word: str) -> tuple[Any, str]:
     """An operand whose letters repeat, such as ``ii``, as its diagonal."""
     for letter in dict.fromkeys(word):
         places = [k for k, c in enumerate(word) if c == letter]
         if len(places) > 1:
-            sizes = {x.shape[k] for k in places}
+            sizes = {b.shape(x)[k] for k in places}
             if len(sizes) > 1:
                 raise ShapeError(f"einsum: got sizes {sorted(sizes)} for the letter {letter!r}; expected one size")
-            rest = [k for k in range(x.ndim) if k not in places]
-            rows = x.b.base.index(list(range(sizes.pop())))
-            moved = x.b.permute(x.value, (*places, *rest))
-            x = make(x.b, x.b.getitem(moved, (rows,) * len(places)), x.marks)
+            rest = [k for k in range(len(word)) if k not in places]
+            rows = b.base.index(list(range(sizes.pop())))
+            x = b.getitem(b.permute(x, (*places, *rest)), (rows,) * len(places))
             word = letter + "".join(word[k] for k in rest)
     return x, word
+
+
+def _repeat(b: Any, values: list[Any], words: list[str], subscripts: str) -> None:
+    """Repeat, in place of the list, axes of size 1 whose letter has another size elsewhere."""
+    shapes = [tuple(b.shape(v)) for v in values]
+    sizes: dict[str, int] = {}
+    for word, shape in zip(words, shapes, strict=True):
+        for letter, n in zip(word, shape, strict=True):
+            if sizes.setdefault(letter, n) == 1:
+                sizes[letter] = n
+            elif n not in (1, sizes[letter]):
+                raise ShapeError(f"einsum: got {subscripts!r} for shapes {shapes}; {letter!r} is {sizes[letter]} in one and {n} in another")
+    for k, (word, shape) in enumerate(zip(words, shapes, strict=True)):
+        wanted = tuple(sizes[c] for c in word)
+        if wanted != shape:
+            values[k] = b.broadcast_to(values[k], wanted)

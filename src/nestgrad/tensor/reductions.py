@@ -1,11 +1,12 @@
 """Methods that reduce axes. ``axis`` is an int, a tuple of ints, or ``None`` for all axes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, axes_of, make
+from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -18,21 +19,22 @@ class Reductions(Handle):
 
     __slots__ = ()
 
-    def _reduce(self, name: str, axis: Axis, keepdims: bool) -> "Tensor":
-        axes = axes_of(len(self.b.shape(self.value)), axis, name)
-        return make(self.b, getattr(self.b, name)(self.value, axes, keepdims), self.marks)
+    def _reduce(self, name: str, value: Any, axis: Axis, keepdims: bool) -> "Tensor":
+        axes = axes_of(len(self.b.shape(value)), axis, name)
+        return make(self.b, getattr(self.b, name)(value, axes, keepdims), self.marks)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
-        """Sum; 0 over no entries."""
-        return self._reduce("sum", axis, keepdims)
+        """Sum; 0 over no entries. Integers and booleans give int64."""
+        return self._reduce("sum", self.value, axis, keepdims)
 
     def mean(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Mean; NaN over no entries."""
-        return self._reduce("mean", axis, keepdims)
+        return self._reduce("mean", real(self), axis, keepdims)
 
     def prod(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
-        """Product; 1 over no entries. Exact with zeros at every order: a pairwise tree."""
-        return self._reduce("prod", axis, keepdims)
+        """Product; 1 over no entries. Exact with zeros at every order: a pairwise tree. Integers and booleans give int64."""
+        value = self.value if is_floating(self) else self.b.cast(self.value, "int64")
+        return self._reduce("prod", value, axis, keepdims)
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Largest entry; equal ones share the derivative evenly.
@@ -41,7 +43,7 @@ class Reductions(Handle):
             ShapeError: Over no entries.
         """
         self._some("max", axis)
-        return self._reduce("amax", axis, keepdims)
+        return self._reduce("amax", self.value, axis, keepdims)
 
     def min(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Smallest entry; equal ones share the derivative evenly.
@@ -50,7 +52,7 @@ class Reductions(Handle):
             ShapeError: Over no entries.
         """
         self._some("min", axis)
-        return self._reduce("amin", axis, keepdims)
+        return self._reduce("amin", self.value, axis, keepdims)
 
     amax = max
     amin = min
@@ -63,7 +65,7 @@ class Reductions(Handle):
     def var(self, axis: Axis = None, correction: int = 0, keepdims: bool = False) -> "Tensor":
         """Variance: the sum of squared deviations over ``n - correction``. 0 is the population's, as in NumPy; 1 is the sample's."""
         axes = axes_of(len(self.b.shape(self.value)), axis, "var")
-        return make(self.b, self.b.var(self.value, axes, correction, keepdims), self.marks)
+        return make(self.b, self.b.var(real(self), axes, correction, keepdims), self.marks)
 
     def norm(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Euclidean norm over the axes.
@@ -71,22 +73,22 @@ class Reductions(Handle):
         At the origin it has no derivative: the first is given as 0, higher ones come out as NaN. Write ``(x * x).sum()`` where the
         square is meant; that is exact.
         """
-        return self._reduce("norm", axis, keepdims)
+        return self._reduce("norm", real(self), axis, keepdims)
 
     def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """``log(sum(exp(x)))`` without overflow."""
         self._some("logsumexp", axis)
-        return self._reduce("logsumexp", axis, keepdims)
+        return self._reduce("logsumexp", real(self), axis, keepdims)
 
     def softmax(self, axis: int = -1) -> "Tensor":
         """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
         (k,) = axes_of(len(self.b.shape(self.value)), axis, "softmax")
-        return make(self.b, self.b.softmax(self.value, k), self.marks)
+        return make(self.b, self.b.softmax(real(self), k), self.marks)
 
     def log_softmax(self, axis: int = -1) -> "Tensor":
         """``x - logsumexp(x)`` along an axis."""
         (k,) = axes_of(len(self.b.shape(self.value)), axis, "log_softmax")
-        return make(self.b, self.b.log_softmax(self.value, k), self.marks)
+        return make(self.b, self.b.log_softmax(real(self), k), self.marks)
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> "Tensor":
         """Position of the largest entry, the first one of several; a constant. ``None``: in the flattened array."""
@@ -98,6 +100,23 @@ class Reductions(Handle):
 
     def _position(self, name: str, axis: int | None, keepdims: bool) -> "Tensor":
         self._some(name, axis)
-        value = self.b.reshape(self.value, (-1,)) if axis is None else self.value
-        (k,) = axes_of(len(self.b.shape(value)), 0 if axis is None else axis, name)
-        return make(self.b, getattr(self.b, name)(value, k, keepdims), NONE)
+        shape = tuple(self.b.shape(self.value))
+        if axis is None:
+            found = getattr(self.b, name)(self.b.reshape(self.value, (prod(shape),)), 0)
+            return make(self.b, self.b.reshape(found, (1,) * len(shape)) if keepdims else found, NONE)
+        (k,) = axes_of(len(shape), axis, name)
+        return make(self.b, getattr(self.b, name)(self.value, k, keepdims), NONE)
+
+    def any(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Whether an entry is True, or not 0; a constant. False over no entries."""
+        return self._count("any", axis, keepdims) > 0
+
+    def all(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+        """Whether every entry is True, or not 0; a constant. True over no entries."""
+        shape = self.b.shape(self.value)
+        return self._count("all", axis, keepdims) == prod(shape[k] for k in axes_of(len(shape), axis, "all"))
+
+    def _count(self, name: str, axis: Axis, keepdims: bool) -> "Tensor":
+        """How many entries are not 0."""
+        axes = axes_of(len(self.b.shape(self.value)), axis, name)
+        return make(self.b, self.b.sum(self.b.ne(self.value, 0), axes, keepdims), NONE)

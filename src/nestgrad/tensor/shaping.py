@@ -1,10 +1,14 @@
 """Methods that change shapes. No entry changes; most give a view of the same memory."""
 
 from collections.abc import Sequence
+from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Handle, axes_of, make, shape_of
+from nestgrad.errors import DTypeError, ShapeError
+from nestgrad.levels.coats import bare
+from nestgrad.levels.marks import NONE
+from nestgrad.tensor.handle import Handle, axes_of, dtype_of, is_floating, make, shape_of
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -24,24 +28,25 @@ class Shaping(Handle):
         Raises:
             ShapeError: If the number of entries differs.
         """
-        wanted, have = shape_of(*shape) if shape else (), self._shape()
+        wanted, have = shape_of("reshape", *shape), self._shape()
+        total = prod(have)
         if wanted.count(-1) == 1:
-            total, known = _count(have), _count(n for n in wanted if n != -1)
-            if known and total % known == 0:
+            known = prod(n for n in wanted if n != -1)
+            if known > 0 and total % known == 0:
                 wanted = tuple(total // known if n == -1 else n for n in wanted)
-        if any(n < 0 for n in wanted) or _count(wanted) != _count(have):
-            raise ShapeError(f"reshape: got {shape} for shape {have}; expected a shape with {_count(have)} entries")
+        if any(n < 0 for n in wanted) or prod(wanted) != total:
+            raise ShapeError(f"reshape: got {wanted} for shape {have}; expected a shape with {total} entries, one of its sizes may be -1")
         return make(self.b, self.b.reshape(self.value, wanted), self.marks)
 
     def flatten(self) -> "Tensor":
         """All entries along one axis."""
-        return self.reshape(_count(self._shape()))
+        return self.reshape(prod(self._shape()))
 
     ravel = flatten
 
     def permute(self, *axes: Any) -> "Tensor":
         """The axes in another order, as ``np.transpose``."""
-        order = axes_of(len(self._shape()), shape_of(*axes) if axes else (), "permute")
+        order = axes_of(len(self._shape()), shape_of("permute", *axes), "permute")
         if len(order) != len(self._shape()):
             raise ShapeError(f"permute: got axes {order} for shape {self._shape()}; expected each axis once")
         return make(self.b, self.b.permute(self.value, order), self.marks)
@@ -69,7 +74,7 @@ class Shaping(Handle):
     def expand_dims(self, axis: int | Sequence[int]) -> "Tensor":
         """With new axes of size 1 at the given places of the result."""
         shape = list(self._shape())
-        count = 1 if isinstance(axis, int) else len(axis)
+        count = len(axis) if isinstance(axis, Sequence) else 1
         for k in sorted(axes_of(len(shape) + count, axis, "expand_dims")):
             shape.insert(k, 1)
         return make(self.b, self.b.reshape(self.value, tuple(shape)), self.marks)
@@ -80,31 +85,63 @@ class Shaping(Handle):
         Raises:
             ShapeError: If the shape cannot be reached by repeating.
         """
-        return make(self.b, self.b.broadcast_to(self.value, shape_of(*shape) if shape else ()), self.marks)
+        wanted, have = shape_of("broadcast_to", *shape), self._shape()
+        lead = len(wanted) - len(have)
+        if lead < 0 or any(n < 0 for n in wanted) or any(m not in (1, n) for m, n in zip(have, wanted[lead:], strict=True)):
+            raise ShapeError(f"broadcast_to: got {wanted} for shape {have}; expected each size to stay or to be repeated from 1")
+        return make(self.b, self.b.broadcast_to(self.value, wanted), self.marks)
 
-    def pad(self, widths: Sequence[tuple[int, int]], value: float = 0.0) -> "Tensor":
-        """With ``(before, after)`` entries of ``value`` added along each axis."""
-        shape = self._shape()
-        pairs = tuple((int(before), int(after)) for before, after in widths)
-        if len(pairs) != len(shape) or any(n < 0 for pair in pairs for n in pair):
-            raise ShapeError(f"pad: got widths {pairs} for shape {shape}; expected one pair of non-negative ints per axis")
+    def pad(self, widths: Any, value: float = 0.0) -> "Tensor":
+        """With entries of ``value`` added around.
+
+        Args:
+            widths: A pair ``(before, after)`` for each axis; or one pair, or one int, for all axes.
+            value: Any number that the dtype can hold, infinity too.
+
+        Raises:
+            ShapeError: Widths that are negative, or not for each axis.
+            DTypeError: A value that an integer dtype cannot hold.
+        """
+        shape, kind = self._shape(), self.b.base.kind(bare(self.value))
+        pairs = _widths(widths, shape)
+        if kind != "float" and value != int(value):
+            raise DTypeError(f"pad: got value {value} for dtype {self.dtype}; expected a whole number. Try x.astype('float64').pad(...)")
         out = make(self.b, self.b.pad(self.value, pairs), self.marks)
-        if value == 0.0:
+        if value == 0:
             return out
-        base, dtype = self.b.base, self.b.dtype(self.value)
-        frame = self.b.pad(base.full(shape, 1.0, dtype), pairs)
-        return out + make(self.b, self.b.mul(self.b.sub(1.0, frame), float(value)), out.marks)
+        base = self.b.base
+        inside = base.pad(base.full(shape, 1), pairs)
+        fill = base.full((), value, self.b.dtype(self.value))
+        return make(self.b, self.b.where(base.eq(inside, 1), out.value, fill), self.marks)
 
     def astype(self, dtype: Any) -> "Tensor":
-        """Cast to another dtype; the derivative is cast back."""
-        dtype = self.b.base.resolve_dtype(dtype)
-        if dtype == self.b.dtype(self.value):
+        """Cast to another dtype. Between floating ones, the derivative is cast back; integers and booleans are constants.
+
+        Raises:
+            DTypeError: A dtype that is unknown, or complex.
+        """
+        wanted = dtype_of(self.b.base, dtype, "astype")
+        if wanted == self.b.dtype(self.value):
             return self  # type: ignore[return-value]
-        return make(self.b, self.b.cast(self.value, dtype), self.marks)
+        b, value = self.b, self.value
+        if is_floating(self) and not b.base.is_floating(b.base.full((), 0, wanted)):
+            # towards zero, by ops that have no derivative
+            value = b.ne(value, 0) if "bool" in str(wanted) else b.where(b.lt(value, 0), b.ceil(value), b.floor(value))
+            return make(b, b.cast(value, wanted), NONE)
+        return make(b, b.cast(value, wanted), self.marks)
 
 
-def _count(shape: Any) -> int:
-    total = 1
-    for n in shape:
-        total *= n
-    return total
+def _widths(widths: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """A pair for each axis."""
+    try:
+        if not isinstance(widths, Sequence):
+            pairs = ((index(widths), index(widths)),) * len(shape)
+        elif len(widths) == 2 and not any(isinstance(w, Sequence) for w in widths):
+            pairs = ((index(widths[0]), index(widths[1])),) * len(shape)
+        else:
+            pairs = tuple((index(before), index(after)) for before, after in widths)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"pad: got widths {widths!r}; expected an int, a pair of ints, or one pair for each axis") from error
+    if len(pairs) != len(shape) or any(n < 0 for pair in pairs for n in pair):
+        raise ShapeError(f"pad: got widths {pairs} for shape {shape}; expected one pair of non-negative ints for each axis")
+    return pairs
