@@ -31,6 +31,9 @@ CONSTANT, COMPOSITE, SPECIAL = Kind.CONSTANT, Kind.COMPOSITE, Kind.SPECIAL
 ARGUMENTS = ("x", "y", "z")
 """Names of the array arguments, in their order. An op with any number of them has ``*xs``."""
 
+RESERVED = frozenset({"b", "g", "out", "others", "shapes", "i", "xs"})
+"""What rules read under a name of its own; so are names that begin with an underscore, or end in ``_shape`` or ``_dtype``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -103,7 +106,8 @@ def define(
         defaults: Default values of the last parameters.
 
     Raises:
-        ValueError: If the name is taken, or a rule has a parameter that is not an argument, a parameter or one of the known names.
+        ValueError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
+            rule reads what is not an argument, a parameter or one of the known names.
     """
     name, _, inside = signature.partition("(")
     names = [word.strip() for word in inside.rstrip(")").split(",") if word.strip()]
@@ -111,6 +115,12 @@ def define(
     params = tuple(n for n in names if n not in ARGUMENTS and n != "*xs")
     if name in TABLE:
         raise ValueError(f"define: there is already an op named {name!r}")
+    if taken := [p for p in params if p.startswith("_") or p in RESERVED or p.endswith(("_shape", "_dtype"))]:
+        raise ValueError(f"define: {signature} has parameters {taken}; these names mean something else in rules. Try others")
+    if kind is COMPOSITE and len(rules) != 1:
+        raise ValueError(f"define: {signature} is a composite and has {len(rules)} rules; expected the one function that it is")
+    if kind is CONSTANT and rules:
+        raise ValueError(f"define: {signature} is a constant op and has {len(rules)} rules; expected none")
     function = rules[0] if kind is COMPOSITE else None
     read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, params) for r in rules)
     if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
