@@ -73,14 +73,18 @@ class Differentiation(Handle):
         """A constant: on every level, without marks; or on the given level and every one above it.
 
         Args:
-            level: An ``Autodiff`` level, or its number. ``None``: all.
+            level: An ``Autodiff`` level, or its number. ``None``: all. Inside a transform, a level made outside is what stands in for it
+                there, above the transform; for a value that the transform has nothing to do with, it is itself.
+
+        Raises:
+            LevelError: No level, or one that could be either of the two.
         """
         value, marks = opened(self.value, self.marks)
         if level is None:
             return make(self.b, bare(value) if not _is_shared(value) else _innermost(value), NONE)
         tapes = [coat.tape for coat in worn(value)] + list(marks)
         if isinstance(level, Level):
-            births = [level.tape.birth]
+            births = [level.meant(tapes).birth]
         elif isinstance(level, int) and level >= 1:
             births = [tape.birth for tape in tapes if tape.number >= level]
         else:
