@@ -10,10 +10,11 @@ from typing import Any
 
 from nestgrad.errors import DTypeError, LevelError, ShapeError
 from nestgrad.levels.base import Coat, Tape, running
-from nestgrad.levels.coats import bare, on
+from nestgrad.levels.coats import bare, on, tied, variable
 from nestgrad.levels.marks import left, opened
-from nestgrad.levels.reverse.node import leaf
+from nestgrad.levels.mixing import settle
 from nestgrad.tensor import Gradients, Tensor
+from nestgrad.tensor.gradients import checked_seed
 from nestgrad.tensor.handle import Handle, as_tensor, is_scalar, make
 
 ArgNums = int | Sequence[int]
@@ -96,11 +97,19 @@ class _Run:
 
     def pull(self, v: Any = None) -> tuple[Tensor, ...]:
         """Cotangents of the arguments for the cotangent ``v`` of the value."""
-        if self._root is None:
-            return tuple(_zeros(x) for x in self._variables)
-        seed = as_tensor(v) if is_scalar(v) else v
-        gradients = Gradients(self._root, seed, False)
-        return tuple(_outside(gradients.get(x, _zeros(x))) for x in self._variables)
+        seed = checked_seed(self.value, as_tensor(v) if is_scalar(v) else v)
+        gradients = None if self._root is None else Gradients(self._root, seed, False)
+        found = (None if gradients is None else gradients.get(x) for x in self._variables)
+        return tuple(self._zeros(x, seed) if g is None else _outside(g) for x, g in zip(self._variables, found, strict=True))
+
+    def _zeros(self, x: Tensor, seed: Tensor | None) -> Tensor:
+        """The derivative by an argument that the value does not depend on. It is connected to whatever a derivative would be."""
+        to = [self.value] if seed is None else [self.value, seed]
+        values, marks = settle([t.value for t in to], [t.marks for t in to])
+        zeros = x.b.base.full(x.shape, 0.0, x.dtype)
+        for value in values:
+            zeros = tied(zeros, value, x.shape)
+        return make(x.b, zeros, marks)
 
 
 def _run(
@@ -130,7 +139,7 @@ def _variable(name: str, x: Tensor, tape: Tape) -> Tensor:
     value, marks = opened(x.value, x.marks)
     if not x.b.base.is_floating(bare(value)):
         raise DTypeError(f"{name}: got an argument of dtype {x.dtype}; expected a floating one. Try a float, or x.astype('float64')")
-    return make(x.b, leaf(tape, value, x.shape), marks)
+    return make(x.b, variable(value, (tape,), tuple(x.shape)), marks)
 
 
 def _pair(name: str, result: Any) -> tuple[Any, Any]:
@@ -167,10 +176,5 @@ def _outside(x: Tensor) -> Tensor:
     """A Tensor without what the ended transform left on it."""
     value, marks = opened(x.value, x.marks)
     return x if value is x.value and marks is x.marks else make(x.b, value, marks)
-
-
-def _zeros(x: Tensor) -> Tensor:
-    raw = x.b.base.full(x.shape, 0.0, x.dtype)
-    return _outside(make(x.b, raw, x.marks))
 
 
