@@ -35,6 +35,10 @@ class Factories:
             base._dressed = Dressed(base)
         return base._dressed  # type: ignore[no-any-return]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: all but the functions that were made for it."""
+        return {name: value for name, value in self.__dict__.items() if name != "_dressed"}
+
     def tensor(self, data: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
         """A Tensor.
 

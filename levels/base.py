@@ -85,6 +85,10 @@ class Coat:
         """The same coat over another inner value."""
         raise NotImplementedError
 
+    def read(self) -> Any:
+        """The inner value, for leaving to plain numbers. Where that is another array than it seems, it must raise ``LevelError``."""
+        return self.value
+
     @property
     def oldest(self) -> float:
         """Age of the oldest variable of the tape that the value depends on."""

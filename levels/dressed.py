@@ -8,7 +8,6 @@ from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
-from nestgrad.levels.shared import Shared
 from nestgrad.ops import TABLE, Kind, Op
 
 
@@ -69,7 +68,7 @@ class Dressed:
             shape: tuple[int, ...] = p.node.shape
             return shape
         p = bare(p)
-        return () if isinstance(p, (bool, int, float)) else self.base.shape(p)  # type: ignore[no-any-return]
+        return () if isinstance(p, (bool, int, float)) else self.base.shape(p)
 
     def dtype(self, p: Any) -> Any:
         """Dtype of a value."""
@@ -78,7 +77,7 @@ class Dressed:
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
         while isinstance(p, Coat):
-            p = p.read() if isinstance(p, Shared) else p.value
+            p = p.read()
         return p
 
     def __repr__(self) -> str:

@@ -26,6 +26,11 @@ def explained(
         return DTypeError(f"{op.name}: got {called}; the backend refuses these dtypes: {error}")
     if isinstance(error, ValueError):
         return ShapeError(f"{op.name}: got {called}; {error}")
+    if type(error) in (RuntimeError, NotImplementedError):  # torch's, for nearly everything; subclasses mean other things
+        if any(word in str(error) for word in ("dtype", "not supported", "not implemented for", "can't be cast", "must be of type")):
+            return DTypeError(f"{op.name}: got {called}; the backend refuses these dtypes: {error}")
+        if any(word in str(error) for word in ("size", "shape", "dimension", "broadcast")):
+            return ShapeError(f"{op.name}: got {called}; {error}")
     error.add_note(f"in {op.name} with {called}")
     return error
 

@@ -9,8 +9,8 @@ from nestgrad.ops.table import Op
 _TAPE = Tape("shared", 0)
 _TAPE.birth = 0  # older than every level, so always the innermost
 
-VIEWS = frozenset({"broadcast_to", "getitem", "permute", "reshape"})
-"""Ops whose answer may be a view of the argument's memory."""
+VIEWS = frozenset({"broadcast_to", "einsum", "getitem", "permute", "reshape"})
+"""Ops whose answer may be a view of the argument's memory. Others may return the argument itself, which is seen."""
 
 
 class Shared(Coat):
@@ -46,7 +46,7 @@ class Shared(Coat):
         """Run the op on the memory itself; what is a view of it is shared as well."""
         raw = [a.read() if isinstance(a, Shared) else a for a in args]
         out = getattr(b, op.name)(*raw, **dict(zip(op.params, params, strict=True)))
-        return self.over(out) if op.name in VIEWS else out
+        return self.over(out) if op.name in VIEWS or any(out is array for array in raw) else out
 
 
 def share(backend: Any, value: Any, token: Any) -> Shared:

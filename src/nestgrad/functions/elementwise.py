@@ -52,7 +52,8 @@ def power(x: Operand, y: Operand) -> "Tensor":
     >>> power(-2.0, 3).item()
     -8.0
     """
-    return as_tensor(x) ** y
+    raised: Tensor = as_tensor(x) ** y
+    return raised
 
 
 def reciprocal(x: Operand) -> "Tensor":

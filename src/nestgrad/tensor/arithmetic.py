@@ -1,11 +1,13 @@
 """Operators: arithmetic, powers, products of matrices, comparisons, logic."""
 
+from operator import index
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.levels.marks import NONE
-from nestgrad.levels.mixing import settle
+from nestgrad.errors import DTypeError, ShapeError
+from nestgrad.levels.coats import bare
+from nestgrad.levels.reverse.node import Tracked
 from nestgrad.ops.shapes import swap_last
-from nestgrad.tensor.handle import Handle, Operand, apply, can_meet, constant, is_scalar, make, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, is_floating, make, real, test
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 class Arithmetic(Handle):
     """Operators with Tensors, numbers and arrays on either side, broadcasting as NumPy does.
 
-    The five hot ones try the plain case first: two Tensors over one backend object with the same marks.
+    A Python number never changes a floating dtype. An integer or boolean Tensor that meets a Python float, or is divided, becomes one of
+    the backend's default floating dtype. The five hot operators try the plain case first: two Tensors over one backend object with the
+    same marks.
     """
 
     __slots__ = ()
@@ -37,13 +41,15 @@ class Arithmetic(Handle):
         if other.__class__ is self.__class__ and other.marks is self.marks and other.b is self.b:
             return make(self.b, self.b.mul(self.value, other.value), self.marks)
         if other.__class__ is float or other.__class__ is int:
-            return make(self.b, self.b.scale(self.value, other), self.marks)
+            return make(self.b, self.b.scale(_beside(self, other), other), self.marks)
         return _binary("mul", self, other)
 
     def __truediv__(self, other: Operand) -> "Tensor":
         """Quotient, entry by entry."""
         if other.__class__ is self.__class__ and other.marks is self.marks and other.b is self.b:
-            return make(self.b, self.b.div(self.value, other.value), self.marks)
+            if self.value.__class__ is Tracked or is_floating(other):
+                return make(self.b, self.b.div(self.value, other.value), self.marks)
+            return make(self.b, self.b.div(real(self), real(other)), self.marks)
         return _binary("div", self, other)
 
     def __matmul__(self, other: Operand) -> "Tensor":
@@ -61,7 +67,7 @@ class Arithmetic(Handle):
     def __rmul__(self, other: Operand) -> "Tensor":
         """Product, entry by entry."""
         if other.__class__ is float or other.__class__ is int:
-            return make(self.b, self.b.scale(self.value, other), self.marks)
+            return make(self.b, self.b.scale(_beside(self, other), other), self.marks)
         return _binary("mul", other, self)
 
     def __rtruediv__(self, other: Operand) -> "Tensor":
@@ -74,10 +80,12 @@ class Arithmetic(Handle):
 
     def __pow__(self, exponent: Operand) -> "Tensor":
         """Power. Integer exponents are exact at 0 and for negative bases, at every order; ``x**0`` keeps its (zero) derivative."""
-        if is_scalar(exponent):
-            if float(exponent).is_integer():
-                return make(self.b, self.b.powi(self.value, int(exponent)), self.marks)
-            return make(self.b, self.b.powf(self.value, float(exponent)), self.marks)
+        whole = _whole(exponent)
+        if whole is not None:
+            value = _beside(self, exponent) if whole >= 0 else real(self)
+            return make(self.b, self.b.powi(value, whole), self.marks)
+        if isinstance(exponent, float):
+            return make(self.b, self.b.powf(real(self), float(exponent)), self.marks)
         return _binary("pow", self, exponent)
 
     def __rpow__(self, base: Operand) -> "Tensor":
@@ -123,19 +131,24 @@ class Arithmetic(Handle):
     __hash__ = object.__hash__
 
     def __invert__(self) -> "Tensor":
-        """Logical not."""
-        return make(self.b, self.b.logical_not(self.value), NONE)
+        """Logical not, of booleans."""
+        return _logical("logical_not", "~", self)
 
     def __and__(self, other: Operand) -> "Tensor":
-        """Logical and."""
-        return test("logical_and", self, other)
+        """Logical and, of booleans."""
+        return _logical("logical_and", "&", self, other)
 
     def __or__(self, other: Operand) -> "Tensor":
-        """Logical or."""
-        return test("logical_or", self, other)
+        """Logical or, of booleans."""
+        return _logical("logical_or", "|", self, other)
+
+    def __xor__(self, other: Operand) -> "Tensor":
+        """Whether one of two booleans holds, but not both."""
+        return _logical("ne", "^", self, other)
 
     __rand__ = __and__
     __ror__ = __or__
+    __rxor__ = __xor__
 
     @property
     def T(self) -> "Tensor":
@@ -145,25 +158,69 @@ class Arithmetic(Handle):
     @property
     def mT(self) -> "Tensor":
         """The last two axes exchanged."""
-        return make(self.b, self.b.permute(self.value, swap_last(len(self.b.shape(self.value)))), self.marks)
+        rank = len(self.b.shape(self.value))
+        if rank < 2:
+            raise ShapeError(f"mT: got shape {tuple(self.b.shape(self.value))}; expected at least two axes")
+        return make(self.b, self.b.permute(self.value, swap_last(rank)), self.marks)
 
 
-def _binary(name: str, x: Any, y: Any) -> Any:
+def _binary(name: str, x: Any, y: Any) -> "Tensor":
     if y.__class__ is float or y.__class__ is int:  # the second commonest case
-        return make(x.b, getattr(x.b, name)(x.value, y), x.marks)
+        value = real(x) if name == "div" else _beside(x, y)
+        return make(x.b, getattr(x.b, name)(value, y), x.marks)
     if x.__class__ is float or x.__class__ is int:
-        return make(y.b, getattr(y.b, name)(x, y.value), y.marks)
-    known = x if isinstance(x, Handle) else y
-    if can_meet(known.b, x) and can_meet(known.b, y):
-        return apply(name, x, y)
-    return _unknown(name, known.b, y if known is x else x)
+        value = real(y) if name == "div" else _beside(y, x)
+        return make(y.b, getattr(y.b, name)(x, value), y.marks)
+    known, other = (x, y) if isinstance(x, Handle) else (y, x)
+    if not can_meet(known.b, other):
+        return _unknown(name, known.b, other)
+    if isinstance(other, float):  # NumPy's
+        return _binary(name, x, float(y)) if known is x else _binary(name, float(x), y)
+    if name == "div":
+        x, y = (make(t.b, real(t), t.marks) for t in (as_tensor(x, known.b), as_tensor(y, known.b)))
+    return apply(name, x, y)
 
 
-def _compare(name: str, x: Any, y: Any) -> Any:
+def _beside(x: Handle, number: Operand) -> Any:
+    """The value of ``x`` as it meets a Python number: integers and booleans become floats beside a float."""
+    return x.value if x.value.__class__ is Tracked or not isinstance(number, float) else real(x)
+
+
+def _whole(exponent: Any) -> int | None:
+    """An exponent that is one whole number, as an int."""
+    if exponent.__class__ is int:
+        return int(exponent)
+    if isinstance(exponent, Handle):
+        return None
+    if isinstance(exponent, float):
+        return int(exponent) if exponent.is_integer() else None
+    if getattr(exponent, "shape", ()) == () and hasattr(exponent, "__index__"):
+        try:
+            return index(exponent)
+        except TypeError:  # an array without axes, of floats
+            return None
+    return None
+
+
+def _compare(name: str, x: Any, y: Any) -> "Tensor":
     return test(name, x, y) if can_meet(x.b, y) else _unknown(name, x.b, y)
 
 
-def _unknown(name: str, b: Any, other: Any) -> Any:
+def _logical(name: str, sign: str, x: Any, *others: Any) -> "Tensor":
+    for other in others:
+        if not can_meet(x.b, other):
+            return _unknown(name, x.b, other)
+    for operand in (x, *others):
+        tensor = as_tensor(operand, x.b)
+        if tensor.b.base.kind(bare(tensor.value)) != "bool":
+            raise DTypeError(
+                f"{sign}: got an operand of dtype {tensor.dtype}; expected booleans, since bits are not numbers here. "
+                "Try ng.logical_not, ng.logical_and or ng.logical_or, for which 0 is False"
+            )
+    return test(name, x, *others)
+
+
+def _unknown(name: str, b: Any, other: Any) -> "Tensor":
     """Leave it to Python to ask the other operand; but raise for what is known to give no answer, or a wrong one.
 
     Raises:
@@ -171,4 +228,4 @@ def _unknown(name: str, b: Any, other: Any) -> Any:
     """
     if isinstance(other, (complex, list, tuple)) or hasattr(other, "__array__"):
         constant(b, other, name)
-    return NotImplemented
+    return NotImplemented  # type: ignore[no-any-return]

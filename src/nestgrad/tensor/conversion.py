@@ -88,7 +88,13 @@ class Conversion(Handle):
         return int(self.item())
 
     def __bool__(self) -> bool:
-        """Truth of the one entry; a comparison is a constant, so ``if x > 0:`` works."""
+        """Truth of the one entry; a comparison is a constant, so ``if x > 0:`` works.
+
+        Raises:
+            ShapeError: If there is not exactly one entry.
+        """
+        if self.size != 1:
+            raise ShapeError(f"bool(x), as in `if x:`: got shape {self.shape}; expected exactly one entry. Try x.any() or x.all()")
         return bool(self.item())
 
     def __complex__(self) -> complex:
@@ -99,6 +105,8 @@ class Conversion(Handle):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """A copy for NumPy, of a constant. NumPy functions on a tracked Tensor would lose its levels, so they raise."""
         self._leave("np.asarray(x), or a NumPy function,", "x.numpy() for the values, or the same function here: ng.sin(x), x.norm()")
+        if copy is False:
+            raise ValueError("np.asarray(x, copy=False) of a Tensor: it gives a copy only, so that nobody writes into it. Try copy=None")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import BackendError, ConversionError, DTypeError, LevelError
+from nestgrad.errors import BackendError, ConversionError, LevelError
 from nestgrad.levels.base import Tape
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.shared import share
 from nestgrad.tensor.differentiation import as_variable
-from nestgrad.tensor.handle import Handle, make
+from nestgrad.tensor.handle import Handle, make, real_only
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -61,11 +61,7 @@ def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
 def raw(base: Any, data: Any, dtype: Any) -> Any:
     """Data as a raw array of its own."""
     _no_tensors(data)
-    kind = str(getattr(data, "dtype", ""))
-    if "complex" in kind or isinstance(data, complex):
-        raise DTypeError(
-            "tensor: got complex numbers; expected real ones. Try real and imaginary parts as two tensors, as functions of (re, im)"
-        )
+    real_only("tensor", data)
     return base.asarray(data, None if dtype is None else base.resolve_dtype(dtype))
 
 
@@ -81,7 +77,8 @@ def _lifted(stack: Any, x: Any, dtype: Any) -> "Tensor":
     base = stack.base
     if x.b.base is not base and x.b.base != base:
         raise LevelError(
-            f"tensor: got a Tensor over {x.b.base!r} for {stack!r}; different base backends cannot share a graph. Try stack.tensor(x.numpy())"
+            f"tensor: got a Tensor over {x.b.base!r} for {stack!r}; different base backends cannot share a graph. "
+            "Try stack.tensor(x.numpy())"
         )
     made: Tensor = x if dtype is None else x.astype(dtype)
     return made

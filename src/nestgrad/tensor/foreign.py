@@ -7,15 +7,14 @@ from typing import Any
 
 from nestgrad.errors import ConversionError
 from nestgrad.tensor.handle import Handle, apply, test
-from nestgrad.tensor.products import matmul
 
 _OPERATORS = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "power": "pow", "float_power": "pow",
-    "maximum": "maximum", "minimum": "minimum",
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "power": "pow", "float_power": "pow",
+    "matmul": "matmul", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
 }  # fmt: skip
 _COMPARISONS = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "logical_and": "logical_and", "bitwise_and": "logical_and", "logical_or": "logical_or", "bitwise_or": "logical_or",
+    "logical_and": "logical_and", "logical_or": "logical_or",
 }  # fmt: skip
 _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
@@ -41,18 +40,21 @@ class Foreign(Handle):
         name = ufunc.__name__
         if method == "__call__" and not kwargs:
             if name in _OPERATORS:
-                return apply(_OPERATORS[name], *inputs)
+                x, y = inputs
+                operator = _OPERATORS[name]
+                return getattr(x, f"__{operator}__")(y) if isinstance(x, Handle) else getattr(y, f"__r{operator}__")(x)
+            if name in ("maximum", "minimum"):
+                return apply(name, *inputs)
             if name in _COMPARISONS:
                 return test(_COMPARISONS[name], *inputs)
-            if name == "matmul":
-                return matmul(*inputs)
         if kwargs.get("out") is not None:
             raise ConversionError(
                 f"np.{name} into an array, as in `array += x`: the levels of the Tensor would be lost. "
                 "Try array = array + x, which gives a Tensor"
             )
         if method != "__call__":
-            raise ConversionError(f"np.{name}.{method} of a Tensor: NumPy does not know its levels. Try x.sum(), x.prod(), x.max(), x.min()")
+            called = f"np.{name}.{method}"
+            raise ConversionError(f"{called} of a Tensor: NumPy does not know its levels. Try x.sum(), x.prod(), x.max() or x.min()")
         raise _refused(f"np.{name}", name, "NumPy")
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -149,24 +149,12 @@ def real_only(name: str, x: Any) -> None:
     """Refuse complex numbers.
 
     Raises:
-        DTypeError: If ``x`` is one, or an array or a dtype of such.
+        DTypeError: If ``x`` is one, or an array of such.
     """
     if isinstance(x, complex) or "complex" in str(getattr(x, "dtype", "")):
         raise DTypeError(
             f"{name}: got complex numbers; expected real ones. Try real and imaginary parts as two tensors, as functions of (re, im)"
         )
-
-
-def dtype_of(base: Any, dtype: Any, name: str) -> Any:
-    """The backend's dtype that ``dtype`` names.
-
-    Raises:
-        DTypeError: A complex or unknown one.
-    """
-    found = base.resolve_dtype(dtype)
-    if "complex" in str(found):
-        raise DTypeError(f"{name}: got dtype {dtype}; expected a real one. Try real and imaginary parts as two tensors")
-    return found
 
 
 def is_floating(x: Handle) -> bool:

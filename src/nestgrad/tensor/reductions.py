@@ -114,7 +114,9 @@ class Reductions(Handle):
     def all(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Whether every entry is True, or not 0; a constant. True over no entries."""
         shape = self.b.shape(self.value)
-        return self._count("all", axis, keepdims) == prod(shape[k] for k in axes_of(len(shape), axis, "all"))
+        total = prod(shape[k] for k in axes_of(len(shape), axis, "all"))
+        every: Tensor = self._count("all", axis, keepdims) > total - 1
+        return every
 
     def _count(self, name: str, axis: Axis, keepdims: bool) -> "Tensor":
         """How many entries are not 0."""

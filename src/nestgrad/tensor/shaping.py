@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, axes_of, dtype_of, is_floating, make, shape_of
+from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, shape_of
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -104,8 +104,9 @@ class Shaping(Handle):
         """
         shape, kind = self._shape(), self.b.base.kind(bare(self.value))
         pairs = _widths(widths, shape)
-        if kind != "float" and value != int(value):
-            raise DTypeError(f"pad: got value {value} for dtype {self.dtype}; expected a whole number. Try x.astype('float64').pad(...)")
+        if kind != "float" and not float(value).is_integer():
+            dtype = self.b.dtype(self.value)
+            raise DTypeError(f"pad: got value {value} for dtype {dtype}; expected a whole number. Try x.astype('float64').pad(...)")
         out = make(self.b, self.b.pad(self.value, pairs), self.marks)
         if value == 0:
             return out
@@ -120,7 +121,7 @@ class Shaping(Handle):
         Raises:
             DTypeError: A dtype that is unknown, or complex.
         """
-        wanted = dtype_of(self.b.base, dtype, "astype")
+        wanted = self.b.base.resolve_dtype(dtype)
         if wanted == self.b.dtype(self.value):
             return self  # type: ignore[return-value]
         b, value = self.b, self.value
