@@ -208,6 +208,14 @@ class Elementary(Primitives):
             return self.div(x, y) if x else self.div(x, self.powi(y, 0))
         return self.where(self.eq(x, 0), 0, self.div(x, y))
 
+    def mul00(self, x: Value, y: Value) -> Value:
+        """``x * y``, and 0 where either is 0, whatever the other is."""
+        if isinstance(y, (int, float)):
+            return self.mul0(x, y) if y else self.mul0(y, x)
+        if isinstance(x, (int, float)):
+            return self.mul0(y, x) if x else self.mul0(x, y)
+        return self.where(self.eq(y, 0), 0, self.mul0(x, y))
+
     def scale(self, x: Value, c: float) -> Value:
         """``x`` times a Python number."""
         return self.mul(x, c)

@@ -213,6 +213,9 @@ class NumpyBackend(Backend):
         with np.errstate(all="ignore"):
             return _zero_where_zero(x, np.multiply(x, y))
 
+    def mul00(self, x: Value, y: Value) -> Value:
+        return _zero_where_zero(y, self.mul0(x, y))
+
     def div0(self, x: Value, y: Value) -> Value:
         with np.errstate(all="ignore"):
             return _zero_where_zero(x, np.true_divide(x, y))

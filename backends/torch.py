@@ -274,6 +274,9 @@ class TorchBackend(Backend):
     def mul0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.mul(x, y))
 
+    def mul00(self, x: Value, y: Value) -> Value:
+        return _zero_where_zero(y, self.mul0(x, y))
+
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
 

@@ -183,8 +183,14 @@ def test_mul0_and_div0_let_zero_win(b):
         b.check(b.div0(b.array(x), 0.0), np.where(x == 0, 0, np.inf))
         b.check(b.mul0(b.array([0.0]), b.array([[np.nan], [1.0]])), np.zeros((2, 1)))
         b.check(b.mul0(b.array(0.0), b.array(np.nan)), np.array(0.0))
+        either = [b.mul00(b.array(left), b.array(right)) for left, right in ((x, y), (y, x))]
+        for number, right in ((0.0, np.zeros(7)), (np.inf, np.where(x == 0, 0, np.inf))):
+            b.check(b.mul00(b.array(x), number), right)
+            b.check(b.mul00(number, b.array(x)), right)
     b.check(product, np.array([0, np.inf, 0, 0, 0, 0, np.array(1e30, b.float) * np.array(1e30, b.float)]))
     b.check(ratio, np.array([0, 0, 0, 0, np.inf, 0, 1.0]))
+    for product in either:
+        b.check(product, np.array([0, np.inf, 0, 0, 0, 0, np.array(1e30, b.float) * np.array(1e30, b.float)]))
 
 
 def test_where_and_clamp(b):

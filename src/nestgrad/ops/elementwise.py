@@ -1,7 +1,8 @@
 """Elementwise ops: arithmetic, powers, exponentials, circular and hyperbolic functions, activations.
 
 Where a partial derivative can be infinite or NaN at a finite point, the rule multiplies with ``mul0`` or divides with ``div0``, which
-are 0 where the cotangent is 0. That is what keeps the NaN of a branch that ``where`` did not take out of the gradient.
+are 0 where the cotangent is 0. That is what keeps the NaN of a branch that ``where`` did not take out of the gradient. For this to hold
+at every order, nothing infinite is multiplied by anything else either: the rule of the product would have no ``mul0``.
 """
 
 import math
@@ -24,10 +25,12 @@ define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
 define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), samples=unary(*REAL, c=-1.5))
 # divided by a Python int, so that a mean is as exact as the backend's division
 define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), samples=unary(*REAL, n=3))
-define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul0(x, g), samples=binary(POSITIVE, REAL))
+define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g), samples=binary(POSITIVE, REAL))
+# where x is 0, these two are constant in y; where the cotangent is 0, so is what goes on, whatever x is
+define("mul00(x, y)", ELEMENTWISE, lambda b, g, y: b.mul00(g, y), lambda b, g, x: b.mul00(x, g), samples=binary(POSITIVE, POSITIVE))
 define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
-       lambda b, g, y, out: b.neg(b.div0(b.mul0(out, g), y)), samples=binary(POSITIVE, POSITIVE))
-define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.neg(b.square(out))),
+       lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), samples=binary(POSITIVE, POSITIVE))
+define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.neg(b.mul0(b.mul0(g, out), out)),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("square(x)", ELEMENTWISE, lambda b, x: b.scale(x, 2.0), samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
 define("abs(x)", ELEMENTWISE, lambda b, x: b.sign(x), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
@@ -55,9 +58,9 @@ define("powf(x, n)", ELEMENTWISE, lambda b, g, x, n: b.mul0(g, b.scale(b.powf(x,
     *(Sample((filled((3,), 0.2, 2.5, k),), {"n": n}) for k, n in enumerate((0.5, 2.5, -1.5, 0.4))),
     special={(0.0, 2.5): (0.0, 0.0, None), (0.0, 0.5): INFINITE}))
 define("pow(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.mul0(y, b.pow(x, b.sub(y, 1.0)))),
-       lambda b, g, x, out: b.mul(g, b.mul0(out, b.log(x))), samples=binary(POSITIVE, REAL))
+       lambda b, g, x, out: b.mul0(g, b.mul0(out, b.log(x))), samples=binary(POSITIVE, REAL))
 define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.scale(out, 2.0)), samples=unary(*POSITIVE, special={0.0: INFINITE}))
-define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.scale(b.mul(b.square(out), out), -0.5)),
+define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(b.mul0(b.mul0(b.scale(g, -0.5), out), out), out),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
 
 # exponentials and logarithms; mul0, since they overflow to infinity
