@@ -205,8 +205,9 @@ class _Problem:
         worst = np.unravel_index(int(np.argmax(np.nan_to_num(apart, nan=np.inf))), a.shape)
         if not apart[worst] <= allowed:
             raise WrongDerivativeError(
-                f"{self.where(order, i)}, entry {_plain(worst)}: got {a[worst]!r} on nested levels and {b[worst]!r} by nested func.grad "
-                f"(tolerance {allowed:.2g}). Does a rule read something that is not an argument, such as a value taken out of a level?"
+                f"{self.where(order, i)}, entry {_plain(worst)}: got {float(a[worst])!r} on nested levels, expected {float(b[worst])!r}, "
+                f"as by nested func.grad (tolerance {allowed:.2g}). "
+                "Does a rule read something that is not an argument, such as a value taken out of a level?"
             )
 
     def compare_differences(self, order: int, i: int, got: Any, tolerance: _Tolerance) -> None:

@@ -157,7 +157,8 @@ class _Checked:
         if not apart[worst] <= allowed:
             at = tuple(int(k) for k in worst)
             raise BackendError(
-                f"{self.called(sample)}: wrong value at entry {at}: got {got[worst]!r}, expected {want[worst]!r} (tolerance {allowed:.2g})"
+                f"{self.called(sample)}: wrong value at entry {at}: got {float(got[worst])!r}, "
+                f"expected {float(want[worst])!r} (tolerance {allowed:.2g})"
             )
 
     # derivatives
