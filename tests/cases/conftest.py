@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,25 @@ from nestgrad.levels.autodiff import Autodiff
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from orders import HESSIANS, STYLES
+
 
 @pytest.fixture(params=["numpy", "torch"])
 def base(request: pytest.FixtureRequest) -> Any:
     """A base backend in float64."""
     return NumpyBackend() if request.param == "numpy" else TorchBackend(dtype="float64")
+
+
+@pytest.fixture(params=["levels", "transforms"])
+def orders(request: pytest.FixtureRequest, base: Any) -> Callable[..., list[Any]]:
+    """``orders(f, x, n)``: the derivatives of order 1 to n, on stacked levels or by nested transforms."""
+    return partial(STYLES[request.param], base)
+
+
+@pytest.fixture(params=["levels", "transforms"])
+def hessian(request: pytest.FixtureRequest, base: Any) -> Callable[..., Any]:
+    """``hessian(f, x)``: all second derivatives, on stacked levels or by nested transforms."""
+    return lambda f, x: HESSIANS[request.param](f, base, x)
 
 
 @pytest.fixture
