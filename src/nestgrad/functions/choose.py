@@ -20,8 +20,9 @@ def where(cond: Operand, x: Operand, y: Operand) -> "Tensor":
 
     Returns:
         The broadcast shape, in the common dtype of ``x`` and ``y``. The derivative by the value not taken is exactly 0, even where the
-        value is infinite or NaN. If *its* derivative is infinite or NaN there, the rules of the library still give 0 (``mul0``); for
-        functions outside of these rules, use ``safe_where``.
+        value is infinite or NaN. If *its* derivative is infinite or NaN there, the rules of the library still give 0 (``mul0``), at every
+        order. What they cannot see is a product of singular functions, such as ``x.log() * x.sqrt()``, and ``norm`` at the origin: from
+        order two on, or where a factor is infinite, that is NaN. Use ``safe_where`` there.
 
     >>> from nestgrad import tensor
     >>> x = tensor([-1.0, 2.0])
