@@ -1,0 +1,47 @@
+"""What the tests of ops share: backends, nested levels, and the backend of fifty digits."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestgrad.backends import NumpyBackend, TorchBackend
+from nestgrad.levels.autodiff import Autodiff
+
+
+def _fifty_digits() -> Any:
+    path = Path(__file__).parents[1] / "backends" / "mpmath_backend.py"
+    spec = importlib.util.spec_from_file_location("nestgrad_tests_mpmath_backend", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.MpmathBackend()
+
+
+DOUBLE = {"numpy": NumpyBackend(), "torch": TorchBackend(dtype="float64")}
+BACKENDS = {**DOUBLE, "fifty digits": _fifty_digits()}
+
+
+@pytest.fixture(params=DOUBLE)
+def double(request: pytest.FixtureRequest) -> Any:
+    """Each backend in float64."""
+    return DOUBLE[request.param]
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Any:
+    """Each backend in float64, and one of fifty digits."""
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def nest() -> Any:
+    """``nest(backend, 3)`` is ``Autodiff(Autodiff(Autodiff(backend)))``."""
+
+    def stack(backend: Any, order: int) -> Any:
+        for _ in range(order):
+            backend = Autodiff(backend)
+        return backend
+
+    return stack
