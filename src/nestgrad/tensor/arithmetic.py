@@ -7,7 +7,7 @@ from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.ops.shapes import swap_last
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, is_floating, make, real, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, is_floating, is_scalar, make, real, test
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ class Arithmetic(Handle):
     def __sub__(self, other: Operand) -> "Tensor":
         """Difference."""
         if other.__class__ is self.__class__ and other.marks is self.marks and other.b is self.b:
-            return make(self.b, self.b.sub(self.value, other.value), self.marks)
+            try:
+                return make(self.b, self.b.sub(self.value, other.value), self.marks)
+            except DTypeError:
+                return _difference(self, other)
         return _binary("sub", self, other)
 
     def __mul__(self, other: Operand) -> "Tensor":
@@ -174,16 +177,30 @@ def _binary(name: str, x: Any, y: Any) -> "Tensor":
     known, other = (x, y) if isinstance(x, Handle) else (y, x)
     if not can_meet(known.b, other):
         return _unknown(name, known.b, other)
-    if isinstance(other, float):  # NumPy's
-        return _binary(name, x, float(y)) if known is x else _binary(name, float(x), y)
+    if is_scalar(other):  # NumPy's float, or a bool
+        number = float(other) if isinstance(other, float) else int(other)
+        return _binary(name, x, number) if known is x else _binary(name, number, y)
+    x, y = as_tensor(x, known.b), as_tensor(y, known.b)
     if name == "div":
-        x, y = (make(t.b, real(t), t.marks) for t in (as_tensor(x, known.b), as_tensor(y, known.b)))
-    return apply(name, x, y)
+        x, y = make(x.b, real(x), x.marks), make(y.b, real(y), y.marks)
+    return _difference(x, y) if name == "sub" else apply(name, x, y)
+
+
+def _difference(x: Any, y: Any) -> "Tensor":
+    """``x - y``, where a boolean beside a number counts as 0 or 1; not all backends have that."""
+    kinds = [t.b.base.kind(bare(t.value)) for t in (x, y)]
+    if kinds.count("bool") == 1:
+        x, y = (t.astype("int64") if kind == "bool" else t for t, kind in zip((x, y), kinds, strict=True))
+    return apply("sub", x, y)
 
 
 def _beside(x: Handle, number: Operand) -> Any:
-    """The value of ``x`` as it meets a Python number: integers and booleans become floats beside a float."""
-    return x.value if x.value.__class__ is Tracked or not isinstance(number, float) else real(x)
+    """The value of ``x`` as it meets a Python number: integers become floats beside a float, and booleans become what the number is."""
+    if x.value.__class__ is Tracked or x.b.base.is_floating(bare(x.value)):
+        return x.value
+    if isinstance(number, float):
+        return real(x)
+    return x.b.cast(x.value, "int64") if x.b.base.kind(bare(x.value)) == "bool" else x.value
 
 
 def _whole(exponent: Any) -> int | None:

@@ -153,6 +153,8 @@ def unique(base: Any, found: Positions, shape: tuple[int, ...]) -> None:
     if not any(_is_array(item) for item in found.items):
         return
     sizes = shape if found.before is None else found.before
+    if 0 in sizes or any(isinstance(item, slice) and not range(n)[item] for item, n in zip(found.items, sizes, strict=False)):
+        return
     pairs = [(item, n) for item, n in zip(found.items, sizes, strict=False) if not isinstance(item, slice)]
     total = 1
     for _, n in pairs:
