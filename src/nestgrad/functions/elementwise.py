@@ -10,7 +10,7 @@ Raises, all of them: ``ShapeError`` if shapes do not broadcast, ``LevelError`` f
 
 from typing import TYPE_CHECKING
 
-from nestgrad.tensor.handle import Operand, apply, as_tensor, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, test
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -52,6 +52,8 @@ def power(x: Operand, y: Operand) -> "Tensor":
     >>> power(-2.0, 3).item()
     -8.0
     """
+    if not is_scalar(y):
+        return apply("pow", x, y)
     raised: Tensor = as_tensor(x) ** y
     return raised
 
@@ -213,7 +215,12 @@ def clamp(x: Operand, min: Operand | None = None, max: Operand | None = None) ->
     >>> clamp(2.5, -1.0, 1.0).item()
     1.0
     """
-    return as_tensor(x).clamp(min, max)
+    if is_scalar(x) and not all(bound is None or is_scalar(bound) for bound in (min, max)):  # as an operand the number is weakly typed
+        if min is not None:
+            x = (min if x < min else x) if is_scalar(min) else maximum(x, min)
+        return as_tensor(x) if max is None else minimum(x, max)
+    given = next((v for v in (x, min, max) if isinstance(v, Handle)), None)
+    return as_tensor(x, None if given is None else given.b).clamp(min, max)
 
 
 clip = clamp
