@@ -73,6 +73,10 @@ class Backend(Factories, Derived):
         """Whether memory that was shared may have been written to since."""
         return False
 
+    def overlaps(self, x: Value, y: Value) -> bool:
+        """Whether ``x`` may be a view of the memory of ``y``, or of the same as ``y`` is."""
+        return x is y
+
     def index(self, data: Any) -> Value:
         """A native int64 array to be used in an ``index``."""
         array = self.asarray(data)

@@ -147,6 +147,9 @@ class NumpyBackend(Backend):
     def changed(self, value: Value, token: Any) -> bool:
         return not frozen(token)
 
+    def overlaps(self, x: Value, y: Value) -> bool:
+        return bool(np.may_share_memory(x, y))
+
     def index(self, data: Any) -> Value:
         array = np.array(data)
         if array.size and array.dtype.kind not in "iu":

@@ -9,9 +9,6 @@ from nestgrad.ops.table import Op
 _TAPE = Tape("shared", 0)
 _TAPE.birth = 0  # older than every level, so always the innermost
 
-VIEWS = frozenset({"broadcast_to", "einsum", "getitem", "permute", "reshape"})
-"""Ops whose answer may be a view of the argument's memory. Others may return the argument itself, which is seen."""
-
 
 class Shared(Coat):
     """A value whose memory is shared with its owner. ``token`` tells whether the owner has written into it since."""
@@ -43,10 +40,13 @@ class Shared(Coat):
         return self.value
 
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
-        """Run the op on the memory itself; what is a view of it is shared as well."""
+        """Run the op on the memory itself; an answer that is a view of it is shared as well."""
         raw = [a.read() if isinstance(a, Shared) else a for a in args]
         out = getattr(b, op.name)(*raw, **dict(zip(op.params, params, strict=True)))
-        return self.over(out) if op.name in VIEWS or any(out is array for array in raw) else out
+        for a in args:
+            if isinstance(a, Shared) and self.backend.overlaps(out, a.value):
+                return a.over(out)
+        return out
 
 
 def share(backend: Any, value: Any, token: Any) -> Shared:

@@ -100,7 +100,7 @@ def test_bits_are_refused(op, base):
     with pytest.raises(DTypeError, match="expected booleans"):
         op(np.array([1, 2]), base.tensor([True, False]))
     with pytest.raises(DTypeError, match="expected booleans"):
-        ~x
+        ~x  # noqa: B018
 
 
 def test_booleans_have_no_minus(base):
@@ -108,7 +108,7 @@ def test_booleans_have_no_minus(base):
     with pytest.raises(DTypeError, match="sub"):
         x - x
     with pytest.raises(DTypeError, match="neg"):
-        -x
+        -x  # noqa: B018
 
 
 def test_in_place_operators_rebind(stack):
@@ -144,7 +144,7 @@ def test_shapes_that_do_not_fit_are_named(base):
         base.tensor(X) + base.tensor([1.0, 2.0])
     with pytest.raises(ShapeError, match=r"mul.*\(2, 3\).*\(2,\)"):
         np.ones((2, 3)) * base.tensor([1.0, 2.0])
-    with pytest.raises(ShapeError, match="mT.*two axes"):
+    with pytest.raises(ShapeError, match=r"mT.*two axes"):
         base.tensor(Y).mT  # noqa: B018
 
 
