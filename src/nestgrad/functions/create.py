@@ -6,6 +6,7 @@ backend's own for floats.
 """
 
 from collections.abc import Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.backends import get_backend
@@ -113,9 +114,12 @@ def arange(
     [0, 1, 2]
     """
     base = base_of(backend, device)
-    start, stop = (0, start) if stop is None else (start, stop)
+    start, stop = (0, _number(start)) if stop is None else (_number(start), _number(stop))
+    step = _number(step)
     if step == 0:
         raise ShapeError("arange: got step 0; expected another")
+    if (stop - start) * step < 0:
+        stop = start
     return make(base.dressed, base.arange(start, stop, step, None if dtype is None else base.resolve_dtype(dtype)), NONE)
 
 
@@ -157,6 +161,16 @@ def full_like(x: Operand, value: float, dtype: Any = None) -> "Tensor":
     like = as_tensor(x)
     base = like.b.base
     return make(like.b, base.full(like.shape, value, like.dtype if dtype is None else base.resolve_dtype(dtype)), NONE)
+
+
+def _number(x: Any) -> float:
+    """An int or a float."""
+    if is_scalar(x):
+        return float(x) if isinstance(x, float) else int(x)
+    try:
+        return index(x)
+    except TypeError:
+        return float(x)
 
 
 def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:

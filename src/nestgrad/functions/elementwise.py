@@ -8,34 +8,43 @@ infinite at a finite point (``sqrt`` at 0) it comes out as infinity, unless the 
 Raises, all of them: ``ShapeError`` if shapes do not broadcast, ``LevelError`` for tensors over different base backends.
 """
 
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, test
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+
+def _by(operate: Callable[[Any, Any], Any], x: Operand, y: Operand) -> "Tensor":
+    """The operator, which is where arithmetic is defined, with a Tensor on one side at least."""
+    result: Tensor = operate(x if isinstance(x, Handle) or isinstance(y, Handle) else as_tensor(x), y)
+    return result
+
+
 # arithmetic
 
 
 def add(x: Operand, y: Operand) -> "Tensor":
     """``x + y``."""
-    return apply("add", x, y)
+    return _by(operator.add, x, y)
 
 
 def subtract(x: Operand, y: Operand) -> "Tensor":
     """``x - y``."""
-    return apply("sub", x, y)
+    return _by(operator.sub, x, y)
 
 
 def multiply(x: Operand, y: Operand) -> "Tensor":
     """``x * y``, entry by entry."""
-    return apply("mul", x, y)
+    return _by(operator.mul, x, y)
 
 
 def divide(x: Operand, y: Operand) -> "Tensor":
     """``x / y``; the quotient of integers is a float."""
-    return apply("div", x, y)
+    return _by(operator.truediv, x, y)
 
 
 def negative(x: Operand) -> "Tensor":
@@ -52,10 +61,7 @@ def power(x: Operand, y: Operand) -> "Tensor":
     >>> power(-2.0, 3).item()
     -8.0
     """
-    if not is_scalar(y):
-        return apply("pow", x, y)
-    raised: Tensor = as_tensor(x) ** y
-    return raised
+    return _by(operator.pow, x, y)
 
 
 def reciprocal(x: Operand) -> "Tensor":

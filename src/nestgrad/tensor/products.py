@@ -54,7 +54,7 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
     Raises:
         ShapeError: If the shapes do not fit.
     """
-    if bias is None or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
+    if bias is None or is_scalar(bias) or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
         product = matmul(x, weight)
         return product if bias is None else product + bias
     return apply("linear", x, weight, bias)
