@@ -8,7 +8,7 @@ stand in for the stack's, above the transform. When the run ends, all these tape
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nestgrad.errors import DTypeError, LevelError, ShapeError
+from nestgrad.errors import DTypeError, LevelError, NotConnectedError, ShapeError
 from nestgrad.levels.base import Coat, Tape, running
 from nestgrad.levels.coats import bare, on, tied, variable
 from nestgrad.levels.marks import left, opened
@@ -20,13 +20,15 @@ from nestgrad.tensor.handle import Handle, as_tensor, is_scalar, make
 ArgNums = int | Sequence[int]
 
 
-def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, strict: bool = False) -> Callable[..., Any]:
     """The gradient of a scalar function.
 
     Args:
         f: Returns a 0-dimensional Tensor (with ``has_aux`` a pair of it and anything else).
         argnums: Which positional argument to differentiate by, or several.
         has_aux: Whether ``f`` returns auxiliary data as well.
+        strict: Raise where the output does not depend on an argument, instead of giving zeros: then ``f`` may have captured a tensor
+            that it was meant to take.
 
     Returns:
         A function of the same arguments (Tensors, arrays or numbers). It gives the gradient, of the argument's shape; a tuple of them for
@@ -35,11 +37,12 @@ def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> 
     Raises:
         ShapeError: If the output is not 0-dimensional.
         LevelError: If the output was taken out of the level of this very transform.
+        NotConnectedError: If ``strict``, and the output does not depend on an argument.
 
     >>> float(grad(lambda x: x**3)(2.0))
     12.0
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = value_and_grad(f, argnums, has_aux, strict)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
@@ -48,7 +51,7 @@ def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> 
     return gradient
 
 
-def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, strict: bool = False) -> Callable[..., Any]:
     """The value and the gradient of a scalar function, as a pair; see ``grad``.
 
     >>> value, g = value_and_grad(lambda x: x**3)(2.0)
@@ -57,7 +60,7 @@ def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = 
     """
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        out, run, aux = _run("grad", f, argnums, has_aux, args, kwargs)
+        out, run, aux = _run("grad", f, argnums, has_aux, args, kwargs, strict)
         if out.shape != ():
             raise ShapeError(
                 f"grad: the function returned shape {out.shape}; expected a 0-dimensional tensor. Try .sum(), or vjp for other outputs"
@@ -69,13 +72,14 @@ def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = 
     return value_and_gradient
 
 
-def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, strict: bool = False) -> Any:
     """The value of a function, and its pullback.
 
     Args:
         f: Returns a Tensor (with ``has_aux`` a pair of it and anything else).
         primals: Its arguments, all of which are differentiated by.
         has_aux: Whether ``f`` returns auxiliary data as well.
+        strict: Raise where the value does not depend on an argument, instead of giving zeros; see ``grad``.
 
     Returns:
         ``(value, pullback)`` (and the auxiliary data). ``pullback(v)``, with ``v`` of the value's shape, gives a tuple: for each primal
@@ -85,25 +89,30 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> float(pullback(1.0)[0])
     6.0
     """
-    _, run, aux = _run("vjp", f, tuple(range(len(primals))), has_aux, primals, {})
+    _, run, aux = _run("vjp", f, tuple(range(len(primals))), has_aux, primals, {}, strict)
     return (run.value, run.pull, aux) if has_aux else (run.value, run.pull)
 
 
 class _Run:
     """What is left of a run: its value outside, and what is needed to pull a cotangent back."""
 
-    def __init__(self, value: Tensor, root: Tensor | None, variables: list[Tensor]) -> None:
-        self.value, self._root, self._variables = value, root, variables
+    def __init__(self, value: Tensor, root: Tensor | None, variables: list[tuple[int, Tensor]], strict: str) -> None:
+        self.value, self._root, self._variables, self._strict = value, root, variables, strict
 
     def pull(self, v: Any = None) -> tuple[Tensor, ...]:
         """Cotangents of the arguments for the cotangent ``v`` of the value."""
-        seed = checked_seed(self.value, as_tensor(v) if is_scalar(v) else v)
+        seed = checked_seed(self.value, v)
         gradients = None if self._root is None else Gradients(self._root, seed, False)
-        found = (None if gradients is None else gradients.get(x) for x in self._variables)
-        return tuple(self._zeros(x, seed) if g is None else _outside(g) for x, g in zip(self._variables, found, strict=True))
+        found = (None if gradients is None else gradients.get(x) for _, x in self._variables)
+        return tuple(self._zeros(k, x, seed) if g is None else _outside(g) for (k, x), g in zip(self._variables, found, strict=True))
 
-    def _zeros(self, x: Tensor, seed: Tensor | None) -> Tensor:
+    def _zeros(self, k: int, x: Tensor, seed: Tensor | None) -> Tensor:
         """The derivative by an argument that the value does not depend on. It is connected to whatever a derivative would be."""
+        if self._strict:
+            raise NotConnectedError(
+                f"{self._strict}: the output does not depend on argument {k}, of shape {x.shape}, and strict=True forbids zeros. "
+                "Did the function capture a tensor from outside instead of using its argument?"
+            )
         to = [self.value] if seed is None else [self.value, seed]
         values, marks = settle([t.value for t in to], [t.marks for t in to])
         zeros = x.b.base.full(x.shape, 0.0, x.dtype)
@@ -113,14 +122,15 @@ class _Run:
 
 
 def _run(
-    name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any]
+    name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any], strict: bool
 ) -> tuple[Tensor, _Run, Any]:
     """Run ``f`` with its chosen arguments as variables of a new tape."""
     chosen = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= k < len(args) for k in chosen) or not chosen:
         raise ShapeError(f"{name}: got argnums {argnums} for {len(args)} positional arguments; expected some of them")
     chosen = [k % len(args) for k in chosen]
-    given: dict[int, Tensor] = {k: as_tensor(args[k]) for k in chosen}
+    b = next((a.b for a in args if isinstance(a, Handle)), None)  # numbers and arrays go to where the Tensors are
+    given: dict[int, Tensor] = {k: as_tensor(args[k], b) for k in chosen}
     tape = Tape(name, max((x.level for x in given.values()), default=0) + 1)
     variables = {k: _variable(name, x, tape) for k, x in given.items()}
     token = running.set(tape)
@@ -132,7 +142,7 @@ def _run(
     finally:
         running.reset(token)
         tape.close()
-    return out, _Run(_outside(out), root, [variables[k] for k in chosen]), aux
+    return out, _Run(_outside(out), root, [(k, variables[k]) for k in chosen], name if strict else ""), aux
 
 
 def _variable(name: str, x: Tensor, tape: Tape) -> Tensor:
