@@ -178,7 +178,8 @@ def test_an_index_is_copied_before_it_is_saved(stack):
 
 
 @pytest.mark.parametrize("view", [lambda x: x, lambda x: x.T, lambda x: x[0], lambda x: x[::-1], lambda x: x.reshape(4),
-                                  lambda x: x.squeeze(), lambda x: x.astype("float64"), lambda x: x.sum(axis=()), lambda x: x.max(axis=()), lambda x: x.clamp(),
+                                  lambda x: x.squeeze(), lambda x: x.astype("float64"), lambda x: x.sum(axis=()),
+                                  lambda x: x.max(axis=()), lambda x: x.clamp(),
                                   lambda x: x**1, lambda x: ng.einsum("ij->ji", x), lambda x: ng.einsum("ii->i", x)])  # fmt: skip
 def test_shared_memory_is_watched_through_views(view):
     array = np.array(DATA)

@@ -50,7 +50,8 @@ def test_a_tensor_keeps_its_history(stack):
 
 
 def test_data_of_every_kind(base):
-    for data in (1, 1.5, True, [1, 2], [[1.0], [2.0]], (1.0, 2.0), np.arange(3), np.float32(1.5), [np.float64(1.0), 2.0], [], np.ones((2, 0))):
+    arrays = [np.arange(3), np.float32(1.5), [np.float64(1.0), 2.0], np.ones((2, 0))]
+    for data in (1, 1.5, True, [1, 2], [[1.0], [2.0]], (1.0, 2.0), [], *arrays):
         x = ng.tensor(data, backend=base)
         np.testing.assert_array_equal(x.numpy(), np.asarray(data, float if np.size(data) == 0 else None))
     assert ng.tensor([1, 2]).dtype == np.int64 and ng.tensor([1.0, 2]).dtype == np.float64 and ng.tensor(True).dtype == np.bool_
@@ -84,7 +85,8 @@ def test_fillings(base):
     for n, m, k in ((3, None, 0), (2, 4, 1), (4, 2, -1), (3, 3, 5), (0, 2, 0)):
         np.testing.assert_array_equal(ng.eye(n, m, k, backend=base).numpy(), np.eye(n, m, k))
     like = base.tensor([[1, 2]])
-    assert ng.zeros_like(like).tolist() == [[0, 0]] and ng.ones_like(like).dtype == like.dtype and ng.full_like(like, 7).tolist() == [[7, 7]]
+    assert ng.zeros_like(like).tolist() == [[0, 0]] and ng.full_like(like, 7).tolist() == [[7, 7]]
+    assert ng.ones_like(like).dtype == like.dtype
     assert ng.ones_like(np.zeros(2, np.float32)).dtype == np.float32
     with pytest.raises(ShapeError, match=r"zeros|full: got shape \(-1,\)"):
         ng.zeros(-1)
@@ -180,7 +182,8 @@ def test_a_device_by_name_is_torchs():
     if not torch.cuda.is_available():
         pytest.skip("torch finds no CUDA device")
     for x in (ng.zeros(2, device="cuda"), ng.arange(3, device="cuda:0"), ng.linspace(0.0, 1.0, 3, device="cuda"), ng.eye(2, device="cuda"),
-              ng.random.normal(2, ng.random.generator(0, device="cuda")), ng.full(2, 1.0, backend=ng.TorchBackend(), device="cuda")):  # fmt: skip
+              ng.random.normal(2, ng.random.generator(0, device="cuda")),
+              ng.full(2, 1.0, backend=ng.TorchBackend(), device="cuda")):  # fmt: skip
         assert x.device == "cuda:0" and x.backend == ng.TorchBackend("cuda")
 
 

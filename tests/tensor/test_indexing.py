@@ -13,10 +13,13 @@ X = np.arange(24.0).reshape(2, 3, 4)
 
 EACH_FORM = {
     "int": 1, "negative int": -1, "NumPy int": np.int64(1), "ints": (1, -2, 3), "slice": slice(1), "empty": slice(1, 1),
-    "beyond": slice(-7, 9), "reversed": (slice(None), slice(None, None, -1)), "steps": (Ellipsis, slice(3, 0, -2)), "ellipsis": Ellipsis, "nothing": (),
+    "beyond": slice(-7, 9), "reversed": (slice(None), slice(None, None, -1)), "steps": (Ellipsis, slice(3, 0, -2)),
+    "ellipsis": Ellipsis, "nothing": (),
     "new axes": (None, 1, None, Ellipsis, None), "list": [1, 0, 1], "list of lists": [[0, 1], [1, 1]], "empty list": [],
-    "range": range(2), "array": (slice(None), np.array([2, 0])), "negative array": (slice(None), np.array([-1, -3])), "uint8": np.array([1, 0], np.uint8),
-    "arrays": ([0, 1], [2, 0]), "broadcast arrays": ([[0], [1]], [2, 0, 1]), "array, int": (slice(None), [0, 2], 1), "int, array": (0, [0, 2]),
+    "range": range(2), "array": (slice(None), np.array([2, 0])), "negative array": (slice(None), np.array([-1, -3])),
+    "uint8": np.array([1, 0], np.uint8),
+    "arrays": ([0, 1], [2, 0]), "broadcast arrays": ([[0], [1]], [2, 0, 1]), "array, int": (slice(None), [0, 2], 1),
+    "int, array": (0, [0, 2]),
     "int, slice, array": (1, slice(None), [0, 3]), "array, slice, array": ([0, 1], slice(None), [3, 0]),
     "array, None, array": ([0, 1], None, [2, 0]), "array, ellipsis of nothing, array": (slice(None), [0, 2], Ellipsis, [1, 3]),
     "int, ellipsis of nothing, array": (slice(None), 1, Ellipsis, [1, 3]),

@@ -33,7 +33,7 @@ def where(cond: Operand, x: Operand, y: Operand) -> "Tensor":
         cond = make(cond.b, cond.value, NONE) if cond.b.base.kind(bare(cond.value)) == "bool" else test("ne", cond, 0)
     b, (c, p, q), marks = meet("where", cond, x, y)
     if is_scalar(c):
-        c = b.base.asarray(c)
+        c = b.base.asarray(bool(c))
     elif b.base.kind(bare(c)) != "bool":
         c = b.ne(c, 0)
     if is_scalar(p) and is_scalar(q):
