@@ -1,5 +1,6 @@
 """Products that sum: matmul, linear, einsum."""
 
+import math
 from typing import Any
 
 from nestgrad.ops.samples import Sample, calls, filled
@@ -16,7 +17,8 @@ def _product_x(b: Any, g: Any, y: Any, x_shape: Shape, y_shape: Shape, tx: bool,
 def _product_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape, tx: bool, ty: bool) -> Any:
     """``x' g`` where the product is ``x y``."""
     if len(y_shape) == 2 < len(x_shape) and not tx:  # one big product instead of a batch of products that are then summed
-        x, g = b.reshape(x, (-1, x_shape[-1])), b.reshape(g, (-1, y_shape[0 if ty else 1]))
+        rows = math.prod(x_shape[:-1])  # not -1, which would be anything where there are no columns
+        x, g = b.reshape(x, (rows, x_shape[-1])), b.reshape(g, (rows, y_shape[0 if ty else 1]))
         return b.product(g, x, True, False) if ty else b.product(x, g, True, False)
     out = b.product(g, x, True, tx) if ty else b.product(x, g, not tx, False)
     return out if len(x_shape) == 2 == len(y_shape) else sum_to(b, out, y_shape)
@@ -33,7 +35,8 @@ def _matmul_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape) -> Any:
     return _product_y(b, g, x, x_shape, y_shape, False, False)
 
 
-_PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)))
+_PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)),
+          ((2, 2, 0), (0, 3)))
 define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, samples=calls(
     *(Sample((filled(s, -1, 1), filled(t, -1, 1, 1))) for s, t in _PAIRS)))
 
