@@ -48,6 +48,13 @@ def test_a_fence_says_what_it_holds(page):
             tomllib.loads(block.text)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_code_fits_on_the_page(page):
+    """104 columns, as the built site has without scrolling."""
+    wide = [block.line + k for block in blocks(page) for k, line in enumerate(block.text.splitlines()) if len(line) > 104]
+    assert not wide, f"{page.name}: lines {wide} are too long"
+
+
 def test_the_pages_show_code():
     shown = {page.name for page in PAGES if any(block.info in ("python", "pycon") for block in blocks(page))}
     assert shown >= {"README.md", "tutorial.md", "levels.md", "conventions.md", "write-your-own-backend.md"}
