@@ -13,7 +13,6 @@ from nestgrad.levels.base import Tape
 from nestgrad.levels.reverse.node import Node
 from nestgrad.ops.shapes import sum_to
 
-
 _age = attrgetter("age")
 
 
@@ -26,9 +25,10 @@ class Pass:
             what leads to it.
         asked: Nodes that have been looked up; their cotangents stay.
         dropped: Complete nodes whose cotangents are gone.
+        keep: Whether somebody has asked for a cotangent that had been dropped, so that none is any more.
     """
 
-    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "root", "seed", "sent", "tape")
+    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "keep", "root", "seed", "sent", "tape")
 
     def __init__(self, b: Any, root: Node, seed: Any, tape: Tape) -> None:
         self.b, self.root, self.seed, self.tape = b, root, seed, tape
@@ -40,6 +40,7 @@ class Pass:
         self.sent: dict[Node, int] = {self.root: 0}
         self.asked: set[Node] = set()
         self.dropped: set[Node] = set()
+        self.keep = False
 
     def find(self) -> dict[Node, list[Node]]:
         """The children of each node under the root; walked once.
@@ -74,24 +75,23 @@ class Pass:
 
         Cost: the ops on paths from the root to the node that no earlier look-up has run.
         """
-        children = self.find()
-        if target in self.sent:
-            if target not in self.dropped:
-                self.asked.add(target)
-                return self.cotangents.get(target)
-            again = Pass(self.b, self.root, self.seed, self.tape)  # it has been dropped
-            again.children = children
-            return again.cotangent(target)
-        self.asked.add(target)
-        self._run(self._needed((target,)))
+        if target in self.dropped:
+            self._recall(target)
+        else:
+            self.asked.add(target)
+            if target not in self.sent:
+                self._run(self._needed((target,)))
         return self.cotangents.get(target)
 
-    def run(self, targets: Iterable[Node]) -> None:
-        """Look up several nodes in one go."""
-        self.find()
+    def run(self, targets: Iterable[Node], free: bool = False) -> None:
+        """Look up several nodes in one go. With ``free``, every node under the root forgets what it saved, once the pass is beyond it."""
         targets = [t for t in targets if t not in self.sent]
         self.asked.update(targets)
-        self._run(self._needed(targets))
+        self._run(self._needed(targets), free)
+        if free:
+            for node in self.find():
+                if node.edges:
+                    node.edges = None
 
     def forget(self, node: Node) -> None:
         """Drop the cotangent of a node that has been looked up: at once, or when it has gone to all parents of the node."""
@@ -105,11 +105,33 @@ class Pass:
         """The variables under the root."""
         return [node for node in self.find() if node.edges == ()]
 
-    def free(self) -> None:
-        """Forget what the nodes saved. Variables stay as they are."""
-        for node in self.find():
-            if node.edges:
-                node.edges = None
+    def _recall(self, target: Node) -> None:
+        """Compute again what was dropped, from the nearest cotangents that are there.
+
+        From now on everything stays, so no node is computed more than twice, whatever else is looked up.
+        """
+        children, dropped = self.find(), self.dropped
+        lost, nodes, stack = {target}, {target}, [target]
+        while stack:
+            for child in children[stack.pop()]:
+                if child not in nodes:
+                    nodes.add(child)
+                    if child in dropped:
+                        lost.add(child)
+                        stack.append(child)
+        sent = {}
+        for node in nodes:
+            if node.edges is None:
+                raise _freed(node)
+            again = sum(1 << k for k, edge in enumerate(node.edges) if edge[0] in lost)
+            sent[node] = self.sent[node] & ~again
+        self.sent.update(sent)
+        self.asked |= lost
+        dropped -= lost
+        self.keep = True
+        if self.root in lost:
+            self.cotangents[self.root] = self.seed
+        self._run(nodes)
 
     def _needed(self, targets: Iterable[Node]) -> set[Node]:
         """All nodes between the targets and what is complete already."""
@@ -124,14 +146,14 @@ class Pass:
                         stack.append(child)
         return needed
 
-    def _run(self, needed: set[Node]) -> None:
+    def _run(self, needed: set[Node], free: bool = False) -> None:
         try:
-            self._follow(needed)
+            self._follow(needed, free)
         except BaseException:
             self._restart()  # half a pass must not be added to by the next
             raise
 
-    def _follow(self, needed: set[Node]) -> None:
+    def _follow(self, needed: set[Node], free: bool) -> None:
         """Pass cotangents along every edge between needed nodes that has not been followed, youngest node first."""
         b, cotangents, sent, asked, add = self.b, self.cotangents, self.sent, self.asked, self.b.add
         for node in sorted(needed, key=_age, reverse=True):
@@ -142,12 +164,14 @@ class Pass:
                 sent[node] = 0
                 continue
             g = cotangents.get(node)
-            done = sent.get(node, 0)
-            bit = 1
+            if g is None:  # nothing arrives, so nothing is passed on
+                sent[node] = (1 << len(edges)) - 1
+                continue
+            done, bit = sent.get(node, 0), 1
             for parent, rule, saved in edges:
                 if parent in needed and not done & bit:
                     done |= bit
-                    if rule is not None and g is not None:
+                    if rule is not None:
                         try:
                             c = rule(b, g, *saved)
                         except MissingOp as error:
@@ -157,9 +181,11 @@ class Pass:
                         cotangents[parent] = add(cotangents[parent], c) if parent in cotangents else c
                 bit <<= 1
             sent[node] = done
-            if done == bit - 1 and g is not None and node not in asked:
+            if done == bit - 1 and node not in asked and not self.keep:
                 del cotangents[node]
                 self.dropped.add(node)
+            if free:
+                node.edges = None
 
     def _explained(self, error: MissingOp, node: Node) -> MissingOp:
         return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of {self.tape})")

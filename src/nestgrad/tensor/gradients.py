@@ -34,7 +34,7 @@ class Gradients:
         self._seed = checked_seed(root, seed)
         self._check = check_independent
         self._passes: dict[Tape, _OnTape] = {}
-        self._given: dict[Node, Tensor] = {}
+        self._given: dict[int, Tensor] = {}  # by the age of the node: a node would keep the tensor's own history alive
         self._lock = threading.RLock()
 
     @property
@@ -73,7 +73,7 @@ class Gradients:
             result = self.wrt(x)
             coat = self._place(x)
             if coat is not None:
-                self._given.pop(coat.node, None)
+                self._given.pop(coat.node.age, None)
                 if coat.tape in self._passes:
                     self._passes[coat.tape].passing.forget(coat.node)
             return result
@@ -92,7 +92,7 @@ class Gradients:
         if coat is None:
             raise _not_tracked(x)
         with self._lock:
-            self._given[coat.node] = value
+            self._given[coat.node.age] = value
 
     def close(self) -> None:
         """Let go of the graph. What has been looked up with ``wrt=`` or replaced stays."""
@@ -106,22 +106,18 @@ class Gradients:
             assert self._root is not None
             if wrt is None:
                 passing = self._on(self._root.value.tape).passing
-                passing.run(passing.leaves())
-                passing.free()
+                passing.run(passing.leaves(), free=True)
                 return
             wanted = list(wrt)
             tapes = [self._tape(x) for x in wanted]
             for tape in dict.fromkeys(t for t in tapes if t is not None):
                 passing = self._on(tape).passing
                 nodes = [_node(x, tape) for x, t in zip(wanted, tapes, strict=True) if t is tape]
-                passing.run([n for n in nodes if passing.reaches(n)])
+                passing.run([n for n in nodes if passing.reaches(n)], free=not retain_graph)
             for x, tape in zip(wanted, tapes, strict=True):
                 result = self._look(x)
                 if tape is not None:
-                    self._given[_node(x, tape)] = result
-            if not retain_graph:
-                for on_tape in self._passes.values():
-                    on_tape.passing.free()
+                    self._given[_node(x, tape).age] = result
             self.close()
 
     def _replacement(self, x: "Tensor") -> "Tensor | None":
@@ -129,7 +125,7 @@ class Gradients:
         if not self._given:
             return None
         coat = self._place(x)
-        return None if coat is None else self._given.get(coat.node)
+        return None if coat is None else self._given.get(coat.node.age)
 
     def _place(self, x: "Tensor") -> Tracked | None:
         """The coat of ``x`` on the youngest tape that tracks both it and the root; its outermost one if there is no such tape."""
