@@ -1,0 +1,415 @@
+"""What stays in memory: nothing that nobody can ask for. Freed by reference counting alone, at once and without recursion."""
+
+import gc
+import sys
+import tracemalloc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from remains import WatchingBackend, every_node, in_cycles, nodes
+
+import nestgrad as ng
+from nestgrad import Autodiff, NumpyBackend, Tensor
+from nestgrad.errors import GraphFreedError
+from nestgrad.func import grad, value_and_grad, vjp
+from nestgrad.levels.base import running
+
+pytestmark = pytest.mark.usefixtures("no_collector")
+
+
+NUMPY = NumpyBackend()
+"""One object: a backend and its dressed methods know each other, so one that is made and dropped waits for the collector."""
+
+
+def three() -> tuple[Autodiff, Autodiff, Autodiff]:
+    """Levels 1, 2 and 3 of one stack."""
+    one = Autodiff(NUMPY)
+    two = Autodiff(one)
+    return one, two, Autodiff(two)
+
+
+def net(x: Tensor, w: Tensor, c: Tensor) -> Tensor:
+    """A value at each of the rows of ``x``."""
+    return ng.linear(ng.linear(x, w, c).tanh(), w, c).tanh().sum(axis=1)
+
+
+def step(stack: Autodiff) -> list[Tensor]:
+    """A training step of third order: first and second derivatives by the input inside a loss."""
+    x = stack.tensor([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6]], requires_grad=True)
+    w = stack.tensor([[0.5, -0.3], [0.2, 0.9]], requires_grad=True)
+    c = stack.tensor([0.1, 0.2], requires_grad=True)
+    u = net(x, w, c)
+    u_x = x.grad(u.backward())
+    u_xx = x.grad(u_x.backward())
+    loss = (u * u_x.sum(axis=1) - u_xx.sum(axis=1)).square().mean()
+    grads = loss.backward()
+    return [w.grad(grads), c.grad(grads)]
+
+
+# graphs
+
+
+def test_a_graph_nobody_holds_is_freed_at_once():
+    levels = three()
+    x = levels[-1].tensor([0.1, 0.2], requires_grad=True)
+    assert nodes(*levels) == [1, 1, 1]
+    y = (x.sin() * x).exp().sum()
+    assert nodes(*levels) == [5, 5, 5]
+    del y
+    assert nodes(*levels) == [1, 1, 1]
+
+
+def test_a_branch_nobody_holds_is_freed_while_the_rest_lives():
+    (level,) = levels = (Autodiff(NUMPY),)
+    x = level.tensor([0.1, 0.2], requires_grad=True)
+    y = x.sin()
+    x.cos().exp()  # looked at and dropped
+    assert nodes(*levels) == [2]
+    assert y.wrt(x).shape == (2,)
+
+
+def test_a_derivative_keeps_no_graph_of_the_level_it_was_taken_out_of():
+    levels = three()
+    x = levels[-1].tensor([0.1, 0.2], requires_grad=True)
+    u_x = x.grad(x.sin().exp().backward())
+    assert nodes(levels[-1]) == [1]
+    assert nodes(levels[0])[0] > 1 and nodes(levels[1])[0] > 1
+    del u_x
+    assert nodes(*levels) == [1, 1, 1]
+
+
+def test_steps_leave_no_node():
+    levels = three()
+    step(levels[-1])
+    assert nodes(*levels) == [0, 0, 0]
+
+
+def test_what_a_step_returns_keeps_nothing_of_it():
+    """Gradients of the last order are constants."""
+    levels = three()
+    kept = step(levels[-1])
+    assert nodes(*levels) == [0, 0, 0]
+    assert all(g.level == 0 for g in kept)
+
+
+def test_a_training_loop_that_hands_on_variables_keeps_one_step():
+    levels = three()
+    w = levels[-1].variable([0.5, -0.3])
+    for _ in range(3):
+        u = (w.sin() * w).sum()
+        w = levels[-1].variable(w - 0.1 * w.grad(u.backward()))
+        del u
+        assert nodes(*levels) == [1, 1, 1]
+
+
+def test_marks_keep_no_graph():
+    """Momentum from last step's derivatives, never detached, on a level that it was taken out of."""
+    level = Autodiff(NUMPY)
+    momentum: Any = 0.0
+    for _ in range(5):
+        x = level.tensor([0.1, 0.2], requires_grad=True)
+        momentum = 0.9 * momentum + x.grad((x * x * x).sum().backward())
+        del x
+        assert nodes(level) == [0]
+    assert len(momentum.marks) == 1
+
+
+# what a node keeps
+
+
+def arrays_kept(make: Any) -> list[str]:
+    """Ops whose answers are kept by the graph of ``make(x)`` alone, on one level."""
+    backend = WatchingBackend()
+    x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
+    result = make(x)
+    assert result.shape in ((2,), ())
+    return backend.alive
+
+
+@pytest.mark.parametrize(
+    ("make", "kept"),
+    [
+        (lambda x: (((x + 1.0) - 2.0) + 3.0).sum(), ["sum"]),  # linear ops read nothing
+        (lambda x: ((x + 1.0).tanh() + 2.0).sum(), ["tanh", "sum"]),  # the answer of tanh, not its argument
+        (lambda x: ((x + 1.0).exp() + 2.0).sum(), ["exp", "sum"]),
+        (lambda x: ((x + 1.0).sin() + 2.0).sum(), ["add", "sum"]),  # the argument of sin, not its answer
+        (lambda x: ((x + 1.0) * (x - 2.0) + 3.0).sum(), ["add", "sub", "sum"]),  # both factors, not the product
+        (lambda x: ((x + 1.0) * 2.0).sum(), ["sum"]),
+        (lambda x: (x + 1.0).reshape(2, 1).T[0].sum(), ["sum"]),
+        (lambda x: (x + 1.0).floor() + x, ["add"]),  # a constant keeps its own value at most
+    ],
+)
+def test_a_node_keeps_what_its_rule_reads_and_no_more(make, kept):
+    assert arrays_kept(make) == kept
+
+
+def test_factors_that_are_constants_keep_one_side():
+    backend = WatchingBackend()
+    level = Autodiff(backend)
+    x, c = level.tensor([0.3, 0.4], requires_grad=True), backend.tensor([1.0, 2.0])
+    y = ((x + 1.0) * (c + 2.0) + 3.0).sum()
+    assert backend.alive == ["add", "sum"]  # c + 2, which the rule for x reads; not x + 1
+    assert y.wrt(x).numpy().tolist() == [3.0, 4.0]
+
+
+def test_what_is_not_tracked_is_not_kept():
+    backend = WatchingBackend()
+    x = backend.tensor([0.3, 0.4])
+    y = (x.tanh() * x.sin()).exp()
+    assert backend.alive == ["exp"]
+    assert y.shape == (2,)
+
+
+# cotangents
+
+
+def chain(x: Tensor, n: int) -> Tensor:
+    """``n`` layers of tanh and a factor."""
+    for _ in range(n):
+        x = x.tanh() * 1.1
+    return x.sum()
+
+
+def test_a_cotangent_is_dropped_when_it_has_been_used():
+    """Of the cotangents of 50 layers, one is alive at the end: the one that was asked for."""
+    backend = WatchingBackend()
+    x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
+    grads = chain(x, 50).backward()
+    backend.made.clear()
+    g = x.grad(grads)
+    assert len(backend.made) > 100
+    assert len(backend.alive) == 1
+    assert g.shape == (2,)
+
+
+def test_cotangents_are_dropped_while_the_pass_runs():
+    """Never more than a few alive at once, however deep the graph."""
+    most = []
+    for layers in (20, 200):
+        backend = WatchingBackend()
+        x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
+        grads = chain(x, layers).backward()
+        backend.made.clear()
+        alive: list[int] = []
+        vjp_of_tanh = backend.tanh_vjp
+
+        def watched(*args: Any, b: WatchingBackend = backend, call: Any = vjp_of_tanh, seen: list[int] = alive) -> Any:
+            seen.append(len(b.alive))
+            return call(*args)
+
+        x.b.tanh_vjp = watched
+        x.grad(grads)
+        assert len(alive) == layers
+        most.append(max(alive))
+    assert most[0] == most[1] <= 3
+
+
+def test_grad_remove_lets_the_cotangent_go():
+    backend = WatchingBackend()
+    x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
+    grads = (x.sin() * x).backward()
+    backend.made.clear()
+    g = x.grad_remove(grads)
+    assert backend.alive == ["add"]
+    del g
+    assert backend.alive == []
+    assert grads.level == 1
+
+
+# Gradients
+
+
+def test_gradients_keep_the_graph_that_they_read():
+    levels = three()
+    x = levels[-1].tensor([0.1, 0.2], requires_grad=True)
+    grads = x.sin().exp().backward()
+    assert nodes(*levels) == [3, 3, 3]
+    del grads
+    assert nodes(*levels) == [1, 1, 1]
+
+
+def test_wrt_lets_go_of_the_graph():
+    """Of the tensors' own history, too: the answer is known by the age of the node."""
+    others = every_node()
+    x = Autodiff(NUMPY).tensor([0.1, 0.2], requires_grad=True)
+    y = x.sin()
+    grads = y.exp().backward(wrt=[x, y])
+    assert every_node() - others == 2
+    del y
+    assert every_node() - others == 1
+    assert x.grad(grads).shape == (2,)
+    del x
+    assert every_node() - others == 0
+    assert grads.level == 1
+
+
+def test_close_lets_go_of_the_graph():
+    others = every_node()
+    x = three()[-1].tensor([0.1, 0.2], requires_grad=True)
+    grads = x.sin().exp().backward()
+    x.grad(grads)
+    grads.close()
+    assert every_node() - others == 3  # of x on three levels
+
+
+def test_a_replaced_gradient_keeps_no_graph():
+    others = every_node()
+    x = Autodiff(NUMPY).tensor([0.1, 0.2], requires_grad=True)
+    y = x.sin()
+    grads = y.exp().backward()
+    y.grad_replace(grads, y.detach())
+    grads.close()
+    del y
+    assert every_node() - others == 1
+
+
+def test_retain_graph_false_frees_what_the_nodes_saved():
+    backend = WatchingBackend()
+    level = Autodiff(backend)
+    x = level.tensor([0.3, 0.4], requires_grad=True)
+    u = chain(x, 20)
+    assert level.tape.stats().bytes > 0
+    grads = u.backward(retain_graph=False)
+    assert level.tape.stats().bytes == 0
+    assert backend.alive == ["sum", "tanh_vjp"]  # u, and the gradient
+    with pytest.raises(GraphFreedError, match="retain_graph"):
+        x.grad(u.backward())
+    assert x.grad(grads).shape == (2,)
+
+
+def test_retain_graph_false_frees_while_the_pass_runs():
+    """When the rule of a layer runs, the layers after it have been freed: no value of theirs is alive."""
+    backend = WatchingBackend()
+    x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
+    u = chain(x, 20)
+    alive, call = [], backend.tanh_vjp
+    x.b.tanh_vjp = lambda *args: (alive.append(backend.alive.count("tanh")), call(*args))[1]
+    u.backward(retain_graph=False)
+    assert alive == list(range(20, 0, -1))
+
+
+# cycles
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: three()[-1].tensor([0.1], requires_grad=True).sin(),
+        lambda: step(three()[-1]),
+        lambda: grad(lambda x: (x.sin() * x).sum())(np.array([0.1, 0.2])),
+        lambda: grad(grad(grad(lambda x: x.sin() * x)))(0.3),
+        lambda: value_and_grad(lambda x: (x.sin() * x).sum())(np.array([0.1, 0.2])),
+        lambda: vjp(lambda x: x.sin() * x, 0.3)[1](1.0),
+        lambda: three()[-1].tensor([0.1], requires_grad=True).sin().backward().close(),
+    ],
+    ids=["forward", "third order", "grad", "nested grad", "value_and_grad", "vjp", "close"],
+)
+def test_no_cycle_is_left_to_the_collector(run):
+    run()  # what is made once, such as recorders, may be in cycles
+    assert in_cycles(run) == []
+
+
+def test_no_cycle_is_left_by_imperative_style_inside_a_transform():
+    stack = three()[-1]
+
+    def f(x: Tensor) -> Tensor:
+        z = stack.tensor(x, requires_grad=True)
+        return z.grad((z * z * z).sum().backward()).sum()
+
+    grad(f)(0.3)
+    assert in_cycles(lambda: grad(f)(0.3)) == []
+
+
+# transforms
+
+
+def test_a_transform_that_has_ended_leaves_nothing():
+    """Its tape, those that stood in for older ones, and their nodes."""
+    stack = three()[-1]
+    tapes: list[Any] = []
+
+    def f(x: Tensor) -> Tensor:
+        tapes.extend(weakref.ref(tape) for tape in (running.get(), *stack.tapes))
+        z = stack.tensor(x, requires_grad=True)
+        return z.grad((z * z * z).sum().backward()).sum()
+
+    result = grad(f)(0.3)
+    assert len(tapes) == 4
+    assert [tape() for tape in tapes] == [None] * 4
+    assert nodes(*[stack, stack.inner, stack.inner.inner]) == [0, 0, 0]
+    assert result.item() == pytest.approx(6 * 0.3, rel=1e-14)  # a few roundings
+
+
+def test_a_loop_of_transforms_leaves_nothing():
+    """Each step's derivative goes into the next, undetached."""
+    x: Any = 0.3
+    tapes: list[Any] = []
+
+    def f(y: Tensor) -> Tensor:
+        tapes.append(weakref.ref(running.get()))
+        return y.sin()
+
+    for _ in range(10):
+        x = x - 0.1 * grad(f)(x)
+    assert [tape() for tape in tapes] == [None] * 10
+    assert not x.marks
+
+
+def test_a_pullback_keeps_its_graph_and_then_lets_go():
+    backend = WatchingBackend()
+    x = backend.tensor([0.3, 0.4])
+    value, pullback = vjp(lambda x: (x + 1.0).sin(), x)
+    assert backend.alive == ["add", "sin"]
+    del pullback
+    assert backend.alive == ["sin"]
+    assert value.shape == (2,)
+
+
+# depth
+
+
+@pytest.mark.parametrize(("depth", "n"), [(1, 200_000), (2, 50_000)])
+def test_a_long_chain_is_differentiated_and_freed_without_recursion(depth, n):
+    assert n >= 50 * sys.getrecursionlimit()
+    level: Any = NUMPY
+    levels = []
+    for _ in range(depth):
+        level = Autodiff(level)
+        levels.append(level)
+    x = level.tensor(1.0, requires_grad=True)
+    y = x
+    for _ in range(n):
+        y = y + 1.0
+    g = x.grad((y * y).backward())
+    assert g.item() == 2.0 * (n + 1)
+    if depth == 2:
+        assert x.grad(g.backward()).item() == 2.0
+    del y, g
+    assert nodes(*levels) == [1] * depth
+
+
+# repetition
+
+
+def test_memory_of_repeated_steps_is_constant():
+    levels = three()
+    for _ in range(20):
+        step(levels[-1])
+    tracemalloc.start()
+    before, peaks = [], []
+    try:
+        for k in range(300):
+            if k in (100, 299):
+                gc.collect()  # which empties the free lists of CPython; it finds nothing
+                tracemalloc.reset_peak()
+                before.append(tracemalloc.get_traced_memory()[0])
+            step(levels[-1])
+            if k in (100, 299):
+                peaks.append(tracemalloc.get_traced_memory()[1] - before[-1])
+    finally:
+        tracemalloc.stop()
+    assert peaks[1] == pytest.approx(peaks[0], rel=0.01)  # the sizes of a few dictionaries
+    assert before[1] - before[0] < 200 * 200  # NumPy fills a cache of small blocks; a step's arrays and nodes are 100 times as much
+    assert nodes(*levels) == [0, 0, 0]
