@@ -85,6 +85,7 @@ def test_concat_promotes_and_stack_keeps(base):
     assert ng.stack([single[0], 2.0, 3]).dtype == single.dtype  # numbers are weak
     assert ng.stack([whole[0], 2]).dtype == whole.dtype
     assert ng.stack([whole[0], 2.5]).tolist() == [1.0, 2.5]
+    assert ng.stack([single[0], base.tensor(0.1)]).tolist() == [1.0, 0.1]  # a Tensor without axes is none, even if NumPy has a float there
 
 
 def test_gradients_of_mixed_dtypes_come_in_each_ones_own(stack):

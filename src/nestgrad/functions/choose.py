@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, Operand, is_scalar, make, meet, test
+from nestgrad.tensor.handle import Handle, Operand, is_scalar, make, meet, test, weak
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -36,8 +36,7 @@ def where(cond: Operand, x: Operand, y: Operand) -> "Tensor":
         c = b.base.asarray(bool(c))
     elif b.base.kind(bare(c)) != "bool":
         c = b.ne(c, 0)
-    if is_scalar(p) and is_scalar(q):
-        p = b.base.asarray(p)
+    p, q = weak(b, [p, q], (x, y))
     return make(b, b.where(c, p, q), marks)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.coats import bare
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scalar, make, meet
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scalar, make, meet, weak
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -117,6 +117,7 @@ def _arrays(name: str, xs: Sequence[Operand]) -> tuple[Any, list[Any], Any]:
     if not parts:
         raise ShapeError(f"{name}: got no arrays; expected at least one")
     b, values, marks = meet(name, *parts)
+    values = weak(b, values, parts)
     floating = [v for v, x in zip(values, parts, strict=True) if isinstance(x, Handle) and b.base.is_floating(bare(v))]
     dtype = b.dtype(floating[0]) if floating else None
-    return b, [b.base.asarray(v, dtype) if is_scalar(v) else v for v in values], marks
+    return b, [b.base.asarray(v, dtype) if is_scalar(x) else v for v, x in zip(values, parts, strict=True)], marks

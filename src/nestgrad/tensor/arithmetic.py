@@ -36,7 +36,7 @@ class Arithmetic(Handle):
             try:
                 return make(self.b, self.b.sub(self.value, other.value), self.marks)
             except DTypeError:
-                return _difference(self, other)
+                return apply("sub", *_counted(self, other))
         return _binary("sub", self, other)
 
     def __mul__(self, other: Operand) -> "Tensor":
@@ -183,15 +183,15 @@ def _binary(name: str, x: Any, y: Any) -> "Tensor":
     x, y = as_tensor(x, known.b), as_tensor(y, known.b)
     if name == "div":
         x, y = make(x.b, real(x), x.marks), make(y.b, real(y), y.marks)
-    return _difference(x, y) if name == "sub" else apply(name, x, y)
+    if name in ("sub", "pow"):
+        x, y = _counted(x, y)
+    return apply(name, x, y)
 
 
-def _difference(x: Any, y: Any) -> "Tensor":
-    """``x - y``, where a boolean beside a number counts as 0 or 1; not all backends have that."""
+def _counted(x: Any, y: Any) -> list[Any]:
+    """The operands, where a boolean beside a number counts as 0 or 1: not all backends subtract booleans."""
     kinds = [t.b.base.kind(bare(t.value)) for t in (x, y)]
-    if kinds.count("bool") == 1:
-        x, y = (t.astype("int64") if kind == "bool" else t for t, kind in zip((x, y), kinds, strict=True))
-    return apply("sub", x, y)
+    return [t.astype("int64") if kind == "bool" and kinds.count("bool") == 1 else t for t, kind in zip((x, y), kinds, strict=True)]
 
 
 def _beside(x: Handle, number: Operand) -> Any:

@@ -153,7 +153,8 @@ class Elementwise(Handle):
         """
         if (min is None or is_scalar(min)) and (max is None or is_scalar(max)):
             value = real(self) if isinstance(min, float) or isinstance(max, float) else self.value
-            return make(self.b, self.b.clamp(value, min, max), self.marks)
+            lo, hi = (float(v) if isinstance(v, float) else v for v in (min, max))  # NumPy's float is not weak in all places
+            return make(self.b, self.b.clamp(value, lo, hi), self.marks)
         low: Tensor = as_tensor(self) if min is None else self.maximum(min)
         return low if max is None else low.minimum(max)
 

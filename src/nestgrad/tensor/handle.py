@@ -47,9 +47,12 @@ def final(cls: type[_T]) -> type[_T]:
     return cls
 
 
+_new: Any = object.__new__
+
+
 def make(b: Any, value: Any, marks: Marks) -> "Tensor":
     """A Tensor."""
-    tensor: Tensor = _Final.cls()
+    tensor: Tensor = _new(_Final.cls)
     tensor.b = b
     tensor.value = value
     tensor.marks = marks
@@ -172,17 +175,24 @@ def real(x: Handle) -> Any:
 def apply(name: str, *xs: Operand, **params: Any) -> "Tensor":
     """An op of the table on operands of any kind: the general way."""
     b, values, marks = meet(name, *xs)
-    if all(is_scalar(v) for v in values):
-        values[0] = b.base.asarray(values[0])
-    return make(b, getattr(b, name)(*values, **params), marks)
+    return make(b, getattr(b, name)(*weak(b, values, xs), **params), marks)
 
 
 def test(name: str, *xs: Operand, **params: Any) -> "Tensor":
     """An op without derivatives: its result carries no marks."""
     b, values, _ = meet(name, *xs)
-    if all(is_scalar(v) for v in values):
-        values[0] = b.base.asarray(values[0])
-    return make(b, getattr(b, name)(*values, **params), NONE)
+    return make(b, getattr(b, name)(*weak(b, values, xs), **params), NONE)
+
+
+def weak(b: Any, values: list[Any], xs: Sequence[Operand]) -> list[Any]:
+    """The values of operands ``xs`` that are to be of one dtype, where some may be Python numbers.
+
+    Beside a Python float, integers and booleans get the backend's default floating dtype; array libraries take one of their own. Of
+    numbers alone, the first becomes an array.
+    """
+    if any(isinstance(x, float) for x in xs):
+        values = [v if is_scalar(v) or b.base.is_floating(bare(v)) else b.cast(v, b.base.default_dtype) for v in values]
+    return [b.base.asarray(values[0]), *values[1:]] if all(is_scalar(v) for v in values) else values
 
 
 def as_tensor(x: Operand, b: Any = None) -> "Tensor":
