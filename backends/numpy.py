@@ -108,7 +108,7 @@ class NumpyBackend(Backend):
             raise no_complex(array.dtype)
         if array.dtype.kind not in "biuf":
             raise DTypeError(
-                f"asarray: cannot compute with dtype {array.dtype}, got {type(data).__name__} {data!r:.60}"
+                f"asarray: got {type(data).__name__} {data!r:.60}, whose dtype would be {array.dtype}; expected numbers"
             )
         return array
 

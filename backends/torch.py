@@ -33,7 +33,10 @@ class TorchBackend(Backend):
     name = "torch"
 
     def __init__(self, device: Any = "cpu", dtype: Any = torch.float32) -> None:
-        place = torch.device(device)
+        try:
+            place = torch.device(device)
+        except (RuntimeError, TypeError) as error:
+            raise BackendError(f"TorchBackend: got device {device!r}; expected such as 'cpu' or 'cuda:0': {error}") from error
         if place.type == "cuda":
             if not torch.cuda.is_available():
                 raise BackendError(f"TorchBackend: torch finds no CUDA device for {device!r}; use device='cpu'")
@@ -124,7 +127,7 @@ class TorchBackend(Backend):
         except (TypeError, ValueError, RuntimeError) as error:
             if "expected sequence of length" in str(error):
                 raise ShapeError(f"asarray: the lists are ragged, and an array needs rows of equal lengths ({error})") from error
-            raise DTypeError(f"asarray: cannot compute with {type(data).__name__} {data!r:.60}: {error}") from error
+            raise DTypeError(f"asarray: got {type(data).__name__} {data!r:.60}; expected numbers: {error}") from error
 
     def to_numpy(self, x: Value) -> Any:
         x = x.detach().cpu()

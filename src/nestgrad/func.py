@@ -125,9 +125,9 @@ def _run(
     name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any], strict: bool
 ) -> tuple[Tensor, _Run, Any]:
     """Run ``f`` with its chosen arguments as variables of a new tape."""
-    chosen = [argnums] if isinstance(argnums, int) else list(argnums)
-    if any(not -len(args) <= k < len(args) for k in chosen) or not chosen:
-        raise ShapeError(f"{name}: got argnums {argnums} for {len(args)} positional arguments; expected some of them")
+    chosen: list[Any] = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
+    if any(not isinstance(k, int) or not -len(args) <= k < len(args) for k in chosen) or not chosen:
+        raise ShapeError(f"{name}: got argnums {argnums!r} for {len(args)} positional arguments; expected the numbers of some of them")
     chosen = [k % len(args) for k in chosen]
     b = next((a.b for a in args if isinstance(a, Handle)), None)  # numbers and arrays go to where the Tensors are
     given: dict[int, Tensor] = {k: as_tensor(args[k], b) for k in chosen}

@@ -8,7 +8,7 @@ from nestgrad.levels.base import Tape
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.shared import share
-from nestgrad.tensor.differentiation import as_variable
+from nestgrad.tensor.differentiation import as_variable, listed
 from nestgrad.tensor.handle import Handle, make, real_only
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
     if levels is None:
         return tapes
     picked = []
-    for level in levels:
+    for level in listed(levels):
         if isinstance(level, Level):
             picked.append(level.tapes[-1])
         elif isinstance(level, int) and 1 <= level <= len(tapes):

@@ -52,7 +52,7 @@ class Differentiation(Handle):
             LevelError: No level given, and none tracks it.
             DTypeError: Not a floating dtype.
         """
-        tapes = self.tracked_on() if levels is None else tuple(_tape(level) for level in levels)
+        tapes = self.tracked_on() if levels is None else tuple(_tape(level) for level in listed(levels))
         if not tapes:
             raise LevelError(
                 "require_grad: this tensor is a constant on every level, so there is none to track it. "
@@ -140,7 +140,7 @@ class Differentiation(Handle):
             NotConnectedError: The root does not depend on it: was it created anew, or sliced after the forward pass?
             LevelError: The root depends on it only through a value that was taken out of the level.
         """
-        return grads.wrt(self)  # type: ignore[arg-type]
+        return _gradients("grad", grads).wrt(self)  # type: ignore[arg-type]
 
     def wrt(self, x: "Tensor") -> "Tensor":
         """``x.grad(self.backward(wrt=[x]))``: so ``u.wrt(x).wrt(t)`` is a cross partial."""
@@ -148,11 +148,11 @@ class Differentiation(Handle):
 
     def grad_remove(self, grads: Gradients) -> "Tensor":
         """Look the gradient up and drop it from ``grads``. Frees that cotangent, not the graph; see ``grads.close()``."""
-        return grads.remove(self)  # type: ignore[arg-type]
+        return _gradients("grad_remove", grads).remove(self)  # type: ignore[arg-type]
 
     def grad_replace(self, grads: Gradients, value: "Tensor") -> None:
         """Let ``grads`` give ``value`` for this Tensor from now on. No other look-up is changed."""
-        grads.replace(self, value)  # type: ignore[arg-type]
+        _gradients("grad_replace", grads).replace(self, value)  # type: ignore[arg-type]
 
 
 def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
@@ -169,6 +169,23 @@ def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
         )
     oldest_first = tapes if len(tapes) == 1 else sorted(set(tapes), key=attrgetter("birth"))
     return make(x.b, variable(value, oldest_first, tuple(x.b.shape(value))), marks)
+
+
+def _gradients(name: str, grads: Any) -> Gradients:
+    if not isinstance(grads, Gradients):
+        raise LevelError(f"{name}: got a {type(grads).__name__}; expected the Gradients of a backward pass. Try x.{name}(y.backward())")
+    return grads
+
+
+def listed(levels: Any) -> Sequence[Any]:
+    """Levels as a list.
+
+    Raises:
+        LevelError: If it is none.
+    """
+    if not isinstance(levels, (list, tuple)):
+        raise LevelError(f"levels: got {levels!r}; expected a list. Try levels=[{levels!r}]")
+    return levels
 
 
 def _tape(level: Any) -> Tape:

@@ -86,7 +86,7 @@ class Gradients:
             NotTrackedError: If ``x`` is tracked on no level.
         """
         value = as_tensor(value)
-        if tuple(value.shape) != tuple(x.shape):
+        if tuple(value.shape) != tuple(_tensor(x).shape):
             raise ShapeError(f"replace: got a value of shape {value.shape}; expected the tensor's, {x.shape}")
         coat = self._place(x)
         if coat is None:
@@ -108,7 +108,7 @@ class Gradients:
                 passing = self._on(self._root.value.tape).passing
                 passing.run(passing.leaves(), free=True)
                 return
-            wanted = list(wrt)
+            wanted = _tensors(wrt)
             tapes = [self._tape(x) for x in wanted]
             for tape in dict.fromkeys(t for t in tapes if t is not None):
                 passing = self._on(tape).passing
@@ -129,12 +129,12 @@ class Gradients:
 
     def _place(self, x: "Tensor") -> Tracked | None:
         """The coat of ``x`` on the youngest tape that tracks both it and the root; its outermost one if there is no such tape."""
-        coats = [coat for coat in worn(x.value) if isinstance(coat, Tracked)]
+        coats = [coat for coat in worn(_tensor(x).value) if isinstance(coat, Tracked)]
         return next((coat for coat in coats if coat.tape in self._tapes), coats[0] if coats else None)
 
     def _tape(self, x: "Tensor") -> Tape | None:
         """The youngest tape on which root and ``x`` are both tracked."""
-        its = x.value
+        its = _tensor(x).value
         while isinstance(its, Coat):
             if its.tape in self._tapes and isinstance(its, Tracked):
                 return its.tape
@@ -149,9 +149,7 @@ class Gradients:
         return found
 
     def _look(self, x: "Tensor") -> "Tensor":
-        if not isinstance(x, Handle):
-            raise NotTrackedError(f"grad: got a {type(x).__name__}; expected a Tensor")
-        if self._root is None:
+        if self._root is None and isinstance(x, Handle):
             raise NotTrackedError(
                 f"grad: these gradients were computed with wrt=[...] or closed, and do not know this tensor of shape {x.shape}. "
                 "Try to add it to wrt, or backward() without wrt"
@@ -242,6 +240,19 @@ class _OnTape:
 def _node(x: "Tensor", tape: Tape) -> Node:
     node: Node = on(x.value, tape).node
     return node
+
+
+def _tensor(x: Any) -> "Tensor":
+    if not isinstance(x, Handle):
+        raise NotTrackedError(f"grad: got a {type(x).__name__}, which is tracked on no level; expected a Tensor")
+    return x  # type: ignore[return-value]
+
+
+def _tensors(wrt: Any) -> "list[Tensor]":
+    """``wrt`` as a list; one Tensor may stand for a list of it."""
+    if isinstance(wrt, Handle) or not hasattr(wrt, "__iter__"):
+        return [_tensor(wrt)]
+    return [_tensor(x) for x in wrt]
 
 
 def _not_tracked(x: "Tensor") -> NotTrackedError:

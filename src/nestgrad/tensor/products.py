@@ -77,6 +77,8 @@ def einsum(subscripts: str, *operands: Operand) -> "Tensor":
     >>> einsum("i,i", tensor([1.0, 2.0]), tensor([3.0, 4.0])).item()
     11.0
     """
+    if not isinstance(subscripts, str):
+        raise ShapeError(f"einsum: got a {type(subscripts).__name__} first; expected subscripts, such as 'ij,jk->ik'")
     if not operands:
         raise ShapeError(f"einsum: got {subscripts!r} and no operands; expected at least one")
     b, values, marks = meet("einsum", *operands)

@@ -82,13 +82,17 @@ class Reductions(Handle):
 
     def softmax(self, axis: int = -1) -> "Tensor":
         """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
-        (k,) = axes_of(len(self.b.shape(self.value)), axis, "softmax")
-        return make(self.b, self.b.softmax(real(self), k), self.marks)
+        return make(self.b, self.b.softmax(real(self), self._axis("softmax", axis)), self.marks)
 
     def log_softmax(self, axis: int = -1) -> "Tensor":
         """``x - logsumexp(x)`` along an axis."""
-        (k,) = axes_of(len(self.b.shape(self.value)), axis, "log_softmax")
-        return make(self.b, self.b.log_softmax(real(self), k), self.marks)
+        return make(self.b, self.b.log_softmax(real(self), self._axis("log_softmax", axis)), self.marks)
+
+    def _axis(self, name: str, axis: int) -> int:
+        axes = axes_of(len(self.b.shape(self.value)), axis, name)
+        if axis is None or len(axes) != 1:
+            raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
+        return axes[0]
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> "Tensor":
         """Position of the largest entry, the first one of several; a constant. ``None``: in the flattened array."""

@@ -1,5 +1,8 @@
 """The Tensor: the user's immutable handle on a value."""
 
+from typing import Any
+
+from nestgrad.errors import ConversionError
 from nestgrad.tensor.arithmetic import Arithmetic
 from nestgrad.tensor.conversion import Conversion
 from nestgrad.tensor.differentiation import Differentiation
@@ -24,3 +27,6 @@ class Tensor(Arithmetic, Elementwise, Reductions, Shaping, Indexing, Differentia
     """
 
     __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise ConversionError("Tensor: got a call of the class; expected one of a factory. Try stack.tensor(data), or ng.tensor(data)")
