@@ -12,9 +12,9 @@ from nestgrad.backends.numpy import NumpyBackend
 from nestgrad.errors import BackendError
 
 if TYPE_CHECKING:
-    from nestgrad.backends.torch import TorchBackend
+    from nestgrad.backends.torch import TorchBackend as TorchBackend
 
-__all__ = ["Backend", "NumpyBackend", "TorchBackend", "get_backend", "missing"]
+__all__ = ["Backend", "NumpyBackend", "get_backend", "missing"]  # not TorchBackend: a star import must not load torch
 
 
 def get_backend(name: str, **options: Any) -> Backend:

@@ -42,8 +42,8 @@ def test_a_python_number_changes_no_floating_dtype(op, dtype, stacks):
                 assert name(y.wrt(x)) == dtype and name(y.wrt(x).wrt(x)) == dtype
 
 
-METHODS = ["sqrt", "exp", "log", "sin", "tan", "tanh", "sigmoid", "softplus", "erf", "relu", "abs", "square", "sum", "mean", "prod", "max", "var", "norm",
-           "logsumexp", "softmax", "log_softmax", "flatten", "asin", "rsqrt", "reciprocal", "log1p"]  # fmt: skip
+METHODS = ["sqrt", "exp", "log", "sin", "tan", "tanh", "sigmoid", "softplus", "erf", "relu", "abs", "square", "sum", "mean", "prod", "max",
+           "var", "norm", "logsumexp", "softmax", "log_softmax", "flatten", "asin", "rsqrt", "reciprocal", "log1p"]  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -69,10 +69,13 @@ def test_integers_meet_python_floats_in_the_backends_dtype(dtype, stacks):
         i = S.tensor(INTEGERS[dtype], dtype=dtype)
         cases = [
             (i * 0.1, a * 0.1), (0.1 * i, a * 0.1), (i + 0.1, a + 0.1), (0.1 - i, 0.1 - a), (i / 3, a / 3), (1 / (i + 1), 1 / (a + 1)),
-            (i / 3.0, a / 3), (i / (i + 2), a / (a + 2)), (i**0.5, a**0.5), (i**2.0, a**2), (0.3**i, 0.3**a), (i * np.float64(0.1), a * 0.1),
-            (np.float64(3) / (i + 1), 3 / (a + 1)), (ng.divide(i, 3), a / 3), (i.sin(), np.sin(a)), (i.exp(), np.exp(a)), (ng.cos(i), np.cos(a)),
+            (i / 3.0, a / 3), (i / (i + 2), a / (a + 2)), (i**0.5, a**0.5), (i**2.0, a**2), (0.3**i, 0.3**a),
+            (i * np.float64(0.1), a * 0.1),
+            (np.float64(3) / (i + 1), 3 / (a + 1)), (ng.divide(i, 3), a / 3), (i.sin(), np.sin(a)), (i.exp(), np.exp(a)),
+            (ng.cos(i), np.cos(a)),
             (i.mean(), a.mean()), (i.var(), a.var()), (i.softmax(), np.exp(a) / np.exp(a).sum()), (i.clamp(0.1, 1.1), a.clip(0.1, 1.1)),
-            (i.maximum(0.1), np.maximum(a, 0.1)), (ng.minimum(0.1, i), np.minimum(a, 0.1)), (ng.where(i > 1, i, 0.1), np.where(a > 1, a, 0.1)),
+            (i.maximum(0.1), np.maximum(a, 0.1)), (ng.minimum(0.1, i), np.minimum(a, 0.1)),
+            (ng.where(i > 1, i, 0.1), np.where(a > 1, a, 0.1)),
             (ng.stack([i[0], 0.1]), [a[0], 0.1]),
         ]  # fmt: skip
         for got, want in cases:
@@ -90,7 +93,8 @@ def test_comparing_integers_with_floats_is_exact(base):
 def test_integers_stay_integers_beside_integers(base):
     i, mask = base.tensor([3, 4]), base.tensor([True, False])
     made = [
-        i + 1, 2 * i, i - i, i**2, -i, abs(i), i.sum(), i.max(), i.square(), i.maximum(2), i.clamp(1, 3), i.T, i[0], i.at[0].set(1), i.pad(1),
+        i + 1, 2 * i, i - i, i**2, -i, abs(i), i.sum(), i.max(), i.square(), i.maximum(2), i.clamp(1, 3), i.T, i[0], i.at[0].set(1),
+        i.pad(1),
         i.sign(), i.floor(), i.round(), mask * 2, mask + 1, 1 - mask, mask.sum(), i * mask, ng.where(mask, i, 0), ng.stack([i, i]),
     ]  # fmt: skip
     for y in made:
@@ -101,7 +105,7 @@ def test_integers_stay_integers_beside_integers(base):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_beside_variables_lose_no_derivative(dtype, stacks):
-    """A mask or an index as a factor, a shift, a base or an exponent is a constant in every operation, and a gradient has the variable's dtype."""
+    """A mask or an index as a factor, a shift, a base or an exponent is a constant; the gradient has the variable's dtype."""
     for S in stacks:
         for own in ("float32", "float64"):
             c = S.tensor(INTEGERS[dtype], dtype=dtype)

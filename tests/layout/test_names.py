@@ -1,0 +1,86 @@
+"""Names: each op has a method of every backend and a documented function for users, or a reason to have none; the namespace is complete."""
+
+import inspect
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import nestgrad as ng
+from nestgrad.backends import Backend
+from nestgrad.ops import TABLE, Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The name of the table -> the name of users, where they differ.
+CALLED = {
+    "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power", "eq": "equal", "ne": "not_equal", "lt": "less",
+    "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min",
+}  # fmt: skip
+
+# Ops without a function of their own, and why.
+INTERNAL = {
+    "powi": "power with a whole number", "powf": "power with another number", "scale": "multiply by a Python number", "per": "division by a count",
+    "mul0": "rules: 0 where the cotangent is 0", "mul00": "the rule of mul0", "div0": "rules: 0 where the cotangent is 0",
+    "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
+    "triple": "rules: a product of three in one kernel", "product": "matmul with its operands transposed, in rules",
+    "put": "the rule of indexing", "getitem": "x[index]", "index_set": "x.at[index].set(v)", "index_add": "x.at[index].add(v)", "cast": "x.astype(dtype)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", TABLE.values(), ids=TABLE)
+def test_every_op_is_a_method_of_backends(op):
+    """With the parameters that the table says; of a composite the backend need not have one."""
+    method = getattr(Backend, op.name, None)
+    if method is None:
+        assert op.kind is Kind.COMPOSITE, f"add a default for {op.name} to nestgrad.backends.derived"
+        return
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    arrays = 1 if op.variadic else len(op.arguments)
+    assert tuple(p.name for p in parameters[arrays:]) == op.params
+    assert parameters[0].kind is (inspect.Parameter.VAR_POSITIONAL if op.variadic else inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    assert inspect.getdoc(method)
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_op_has_a_function_or_a_reason(name):
+    if name in INTERNAL:
+        assert CALLED.get(name, name) not in ng.__all__, f"{name} has a function, and needs no reason to have none"
+    else:
+        assert CALLED.get(name, name) in ng.__all__, f"export ng.{CALLED.get(name, name)}, or say in INTERNAL why users do not call it"
+
+
+def test_reasons_and_names_are_of_ops():
+    assert set(INTERNAL) <= set(TABLE) and set(CALLED) <= set(TABLE)
+
+
+def test_the_namespace_is_complete():
+    public = {name for name, value in vars(ng).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert public - {"TYPE_CHECKING", "Any", "TorchBackend"} == {name for name in ng.__all__ if not inspect.ismodule(getattr(ng, name))}
+    assert len(set(ng.__all__)) == len(ng.__all__) and all(hasattr(ng, name) for name in ng.__all__)
+    assert set(ng.functions.__all__) <= set(ng.__all__)
+
+
+@pytest.mark.parametrize("name", ng.__all__)
+def test_everything_public_is_documented(name):
+    value = getattr(ng, name)
+    assert inspect.getdoc(value)
+    if inspect.isfunction(value):
+        assert value.__module__.startswith("nestgrad.")
+        assert "return" in value.__annotations__, "say what it returns"
+
+
+@pytest.mark.parametrize("name", [n for n, v in inspect.getmembers(ng.Tensor) if not n.startswith("_") and callable(v)])
+def test_every_method_is_documented(name):
+    assert inspect.getdoc(getattr(ng.Tensor, name))
+
+
+def test_a_star_import_loads_no_torch():
+    program = "import sys; from nestgrad import *; from nestgrad.backends import *; assert 'torch' not in sys.modules and sin(0.0).item() == 0"
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": str(ROOT / "src")}, cwd=ROOT)
+
+
+def test_the_version_is_the_packages():
+    assert ng.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
