@@ -8,11 +8,14 @@ import pkgutil
 import re
 import tomllib
 
+import numpy as np
 import pytest
 from pages import LANGUAGES, NAMES, PAGES, ROOT, blocks, included, prose, run
 
 import nestgrad as ng
+from nestgrad.backends import Backend
 from nestgrad.backends.primitives import REQUIRED, Primitives
+from nestgrad.ops import TABLE, Kind
 
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 TEXT_NAMES = [text.relative_to(ROOT).as_posix() for text in TEXTS]
@@ -104,7 +107,7 @@ def test_links_lead_somewhere(text):
             continue
         path, _, anchor = target.partition("#")
         goal = text.parent / path if path else text
-        if not goal.is_file() or (anchor and anchor not in anchors(goal.read_text(encoding="utf-8"))):
+        if not goal.exists() or (anchor and anchor not in anchors(goal.read_text(encoding="utf-8"))):
             wrong.append(target)
     assert not wrong
 
@@ -241,3 +244,26 @@ def test_figures_of_speed_stand_in_the_tables_of_the_performance_page():
 @pytest.mark.parametrize("text", ["1.3 x of torch", "0.4 us per op", "5 % faster", "twice: two times faster", "12ms"])
 def test_a_figure_of_speed_is_recognised(text):
     assert _SPEED.search(text)
+
+
+# what is said to be there, and not to be there
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_what_is_said_to_be_missing_is_missing(page):
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    sentence = re.search(r"Not there yet: (.*?)\. ?(?:[A-Z#<]|$)", text)
+    assert sentence is not None
+    names = re.findall(r"`(\w+)`", sentence[1])
+    places = (ng, ng.func, ng.Tensor)
+    assert names and not [name for name in names for place in places if hasattr(place, name)]
+
+
+def test_every_op_has_a_default_in_the_contract():
+    assert not [op.name for op in TABLE.values() if op.kind is not Kind.COMPOSITE and not hasattr(Backend, op.name)]
+
+
+def test_functions_that_are_methods_elsewhere_are_methods_of_tensors():
+    torch = pytest.importorskip("torch", reason="one of the two libraries is PyTorch")
+    both = [name for name in ng.__all__ if hasattr(np.ndarray, name) and hasattr(torch.Tensor, name)]
+    assert len(both) > 10 and not [name for name in both if not hasattr(ng.Tensor, name)]
