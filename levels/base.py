@@ -70,6 +70,16 @@ class Tape:
         return format(repr(self), spec)
 
 
+def running_now() -> list[Tape]:
+    """Tapes of all transforms that are running in this context, innermost first."""
+    tapes = []
+    tape = running.get()
+    while tape is not None:
+        tapes.append(tape)
+        tape = tape.outer
+    return tapes
+
+
 class Coat:
     """What a value wears for a level: the tape, the inner value, and (in subclasses) what the level adds."""
 

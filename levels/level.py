@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from nestgrad.backends.factories import Factories
 from nestgrad.errors import LevelError
-from nestgrad.levels.base import Tape, running
+from nestgrad.levels.base import Tape, running, running_now
 
 
 class Level(Factories):
@@ -39,10 +39,10 @@ class Level(Factories):
         Raises:
             LevelError: If the value has to do with the transform, and with this level or a younger one as they are outside it as well.
         """
-        outer = running.get()
+        outer, transforms = running.get(), running_now()
         while outer is not None and outer.birth > self._tapes[0].birth:
             if any(tape.birth >= outer.birth for tape in worn):
-                if any(self.tape.birth <= tape.birth < outer.birth for tape in worn):
+                if any(self.tape.birth <= tape.birth < outer.birth and tape not in transforms for tape in worn):
                     raise LevelError(
                         f"{self!r}: inside {outer} this level stands above it, but the value depends on the level as it is outside, too, so "
                         "there are two levels that could be meant. Try its number, or detach() without a level"
