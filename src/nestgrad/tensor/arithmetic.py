@@ -44,7 +44,8 @@ class Arithmetic(Handle):
         if other.__class__ is self.__class__ and other.marks is self.marks and other.b is self.b:
             return make(self.b, self.b.mul(self.value, other.value), self.marks)
         if other.__class__ is float or other.__class__ is int:
-            return make(self.b, self.b.scale(_beside(self, other), other), self.marks)
+            value = self.value if self.value.__class__ is Tracked else _beside(self, other)
+            return make(self.b, self.b.scale(value, other), self.marks)
         return _binary("mul", self, other)
 
     def __truediv__(self, other: Operand) -> "Tensor":
@@ -70,7 +71,8 @@ class Arithmetic(Handle):
     def __rmul__(self, other: Operand) -> "Tensor":
         """Product, entry by entry."""
         if other.__class__ is float or other.__class__ is int:
-            return make(self.b, self.b.scale(_beside(self, other), other), self.marks)
+            value = self.value if self.value.__class__ is Tracked else _beside(self, other)
+            return make(self.b, self.b.scale(value, other), self.marks)
         return _binary("mul", other, self)
 
     def __rtruediv__(self, other: Operand) -> "Tensor":
@@ -169,10 +171,10 @@ class Arithmetic(Handle):
 
 def _binary(name: str, x: Any, y: Any) -> "Tensor":
     if y.__class__ is float or y.__class__ is int:  # the second commonest case
-        value = real(x) if name == "div" else _beside(x, y)
+        value = x.value if x.value.__class__ is Tracked else real(x) if name == "div" else _beside(x, y)
         return make(x.b, getattr(x.b, name)(value, y), x.marks)
     if x.__class__ is float or x.__class__ is int:
-        value = real(y) if name == "div" else _beside(y, x)
+        value = y.value if y.value.__class__ is Tracked else real(y) if name == "div" else _beside(y, x)
         return make(y.b, getattr(y.b, name)(x, value), y.marks)
     known, other = (x, y) if isinstance(x, Handle) else (y, x)
     if not can_meet(known.b, other):

@@ -28,9 +28,10 @@ def positions(base: Any, shape: tuple[int, ...], index: Any) -> Positions:
     Raises:
         IndexRangeError: An index outside its axis, too many of them, or something that is no index.
     """
-    if index.__class__ is int and shape:
-        return Positions((_inside(index, shape[0], shape),), None, None)
-    items = [_native(base, item) for item in (index if isinstance(index, tuple) else (index,))]
+    given = index if isinstance(index, tuple) else (index,)
+    if _plain(given, shape):
+        return Positions(given, None, None)
+    items = [_native(base, item) for item in given]
     used = sum(_axes(base, item) for item in items)
     dots = [k for k, item in enumerate(items) if item is Ellipsis]
     if used > len(shape) or len(dots) > 1:
@@ -50,6 +51,25 @@ def positions(base: Any, shape: tuple[int, ...], index: Any) -> Positions:
         rank = max(len(base.shape(item)) for item in plain if _is_array(item))
         drop = rank + sum(isinstance(item, slice) for item in plain[: _expanded(base, items[:gap])])
     return Positions(plain, None if sizes == shape else sizes, drop)
+
+
+def _plain(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Whether an index holds nothing but Python ints and slices of such, all in range: the commonest case."""
+    if len(items) > len(shape):
+        return False
+    for item, n in zip(items, shape, strict=False):
+        if item.__class__ is int:
+            if not -n <= item < n:
+                return False
+        elif item.__class__ is slice:
+            for bound in (item.start, item.stop, item.step):
+                if bound is not None and bound.__class__ is not int:
+                    return False
+            if item.step == 0:
+                return False
+        else:
+            return False
+    return True
 
 
 def _native(base: Any, item: Any) -> Any:
