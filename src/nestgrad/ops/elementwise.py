@@ -6,6 +6,7 @@ at every order, nothing infinite is multiplied by anything else either: the rule
 """
 
 import math
+from typing import Any
 
 from nestgrad.ops.samples import Sample, binary, calls, filled, unary
 from nestgrad.ops.table import BILINEAR, ELEMENTWISE, LINEAR, define
@@ -57,8 +58,18 @@ define("powi(x, n)", ELEMENTWISE, _powi, samples=calls(
 define("powf(x, n)", ELEMENTWISE, lambda b, g, x, n: b.mul0(g, b.scale(b.powf(x, n - 1.0), n)), samples=calls(
     *(Sample((filled((3,), 0.2, 2.5, k),), {"n": n}) for k, n in enumerate((0.5, 2.5, -1.5, 0.4))),
     special={(0.0, 2.5): (0.0, 0.0, None), (0.0, 0.5): INFINITE}))
+
+
+def _log(b: Any, x: Any, out: Any) -> Any:
+    """``log x`` in the dtype of the answer; of a Python number, which the base of ``2.0 ** y`` is, a Python number."""
+    if isinstance(x, (int, float)):
+        return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan
+    dtype = b.dtype(out)
+    return b.log(x if b.dtype(x) == dtype else b.cast(x, dtype))
+
+
 define("pow(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.mul0(y, b.pow(x, b.sub(y, 1.0)))),
-       lambda b, g, x, out: b.mul0(g, b.mul0(out, b.log(x))), samples=binary(POSITIVE, REAL))
+       lambda b, g, x, out: b.mul0(g, b.mul0(out, _log(b, x, out))), samples=binary(POSITIVE, REAL))
 define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.scale(out, 2.0)), samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(b.mul0(b.mul0(b.scale(g, -0.5), out), out), out),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
