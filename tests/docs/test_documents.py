@@ -13,9 +13,7 @@ import pytest
 from pages import LANGUAGES, NAMES, PAGES, ROOT, blocks, included, prose, run
 
 import nestgrad as ng
-from nestgrad.backends import Backend
 from nestgrad.backends.primitives import REQUIRED, Primitives
-from nestgrad.ops import TABLE, Kind
 
 TEXTS = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 TEXT_NAMES = [text.relative_to(ROOT).as_posix() for text in TEXTS]
@@ -257,10 +255,6 @@ def test_what_is_said_to_be_missing_is_missing(page):
     names = re.findall(r"`(\w+)`", sentence[1])
     places = (ng, ng.func, ng.Tensor)
     assert names and not [name for name in names for place in places if hasattr(place, name)]
-
-
-def test_every_op_has_a_default_in_the_contract():
-    assert not [op.name for op in TABLE.values() if op.kind is not Kind.COMPOSITE and not hasattr(Backend, op.name)]
 
 
 def test_functions_that_are_methods_elsewhere_are_methods_of_tensors():
