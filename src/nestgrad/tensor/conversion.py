@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ConversionError, LevelError, ShapeError
+from nestgrad.errors import ConversionError, LevelError, MutatedError, ShapeError
 from nestgrad.levels.coats import bare, worn
-from nestgrad.levels.marks import NONE
+from nestgrad.levels.marks import NONE, opened
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.tensor.handle import Handle, make
 
@@ -65,9 +65,10 @@ class Conversion(Handle):
 
     def _leave(self, spelling: str, way: str) -> None:
         """Refuse to drop levels silently."""
-        if isinstance(self.value, Tracked) or self.marks:
+        value, marks = opened(self.value, self.marks)
+        if isinstance(value, Tracked) or marks:
             raise ConversionError(
-                f"{spelling} of a tensor that depends on variables ({', '.join(repr(c.tape) for c in worn(self.value)) or 'taken out'}) "
+                f"{spelling} of a tensor that depends on variables ({', '.join(repr(c.tape) for c in worn(value)) or 'taken out'}) "
                 f"would silently make a constant of it. Try {way}"
             )
 
@@ -115,13 +116,17 @@ class Conversion(Handle):
         if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):
             shown = f"<shape {self.shape}>"
         else:
-            shown = _text(self.b.base.to_numpy(bare(self.value)))
+            try:
+                shown = _text(self.b.base.to_numpy(self.b.read(self.value)))
+            except MutatedError:
+                shown = f"<shape {self.shape}, whose shared memory was written into>"
         parts = [shown, f"dtype={str(self.dtype).removeprefix('torch.')}"]
-        levels = [c.tape.number for c in worn(self.value) if isinstance(c, Tracked)]
+        value, marks = opened(self.value, self.marks)
+        levels = [c.tape.number for c in worn(value) if isinstance(c, Tracked)]
         if levels:
             parts.append(f"levels={sorted(levels)}")
-        if self.marks:
-            parts.append(f"taken_out_of={sorted(t.number for t in self.marks)}")
+        if marks:
+            parts.append(f"taken_out_of={sorted(t.number for t in marks)}")
         return f"Tensor({', '.join(parts)})"
 
     def __format__(self, spec: str) -> str:
