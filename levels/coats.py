@@ -51,9 +51,9 @@ def without(p: Any, tapes: Collection[Tape]) -> Any:
 
 
 def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
-    """``p`` as a new variable: on ``tapes`` (oldest first) a leaf where it is a constant, and an identity node after it wherever it is tracked.
+    """``p`` as a new variable: on ``tapes`` (oldest first) a leaf where it is a constant, and an identity node after it where it is tracked.
 
-    The latter on other tapes as well, since a look-up goes down to the youngest tape that it finds, and there it must not find ``p`` itself.
+    The latter on other tapes as well: a look-up goes down to the youngest tape that it finds, and there it must not find ``p`` itself.
     """
     if not isinstance(p, Coat):
         for tape in tapes:
@@ -71,7 +71,7 @@ def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
 
 
 def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
-    """``g`` of the given shape, a derivative of ``root``: on every level connected to whatever the root was, by an edge with zero derivative.
+    """``g`` of that shape, a derivative of ``root``: on every level connected to whatever the root was, by an edge with zero derivative.
 
     So a linear function has zero curvature, and a variable made anew by mistake still shows.
     """

@@ -44,8 +44,8 @@ class Level(Factories):
             if any(tape.birth >= outer.birth for tape in worn):
                 if any(self.tape.birth <= tape.birth < outer.birth and tape not in transforms for tape in worn):
                     raise LevelError(
-                        f"{self!r}: inside {outer} this level stands above it, but the value depends on the level as it is outside, too, so "
-                        "there are two levels that could be meant. Try its number, or detach() without a level"
+                        f"{self!r}: inside {outer} this level stands above it, but the value depends on the level as it is outside, too, "
+                        "so there are two levels that could be meant. Try its number, or detach() without a level"
                     )
                 return outer.above(self._tapes)[-1]
             outer = outer.outer

@@ -4,16 +4,17 @@ import re
 
 import numpy as np
 import pytest
-from nestgrad.errors import NestgradError
-from nestgrad.levels.base import running
 from programs import CASES, Case
 from programs.case import numbers
+
+from nestgrad.errors import NestgradError
+from nestgrad.levels.base import running
 
 NAMES = [case.name for case in CASES]
 
 
 def test_every_program_has_its_own_name():
-    assert len(set(NAMES)) == len(NAMES) == 88
+    assert len(set(NAMES)) == len(NAMES) == 103
 
 
 @pytest.mark.parametrize("case", CASES, ids=NAMES)

@@ -1,8 +1,8 @@
 """The truth: expressions that know their value and their derivatives, and nothing of levels.
 
 An expression is a node of a graph. ``derivative(e, y)`` differentiates by any node, taking everything that ``e`` contains of it into
-account. The one thing of levels that it must know is what a program asks for by name: ``detach(level)`` is a constant for the
-derivatives that are taken on some tapes, so a ``cut`` holds the birth of the oldest of them, and a derivative is told the birth of its tape.
+account. The one thing of levels that it must know is what a program asks for by name: ``detach(level)`` is a constant for derivatives
+that are taken on some tapes. So a ``cut`` holds the birth of the oldest of them, and a derivative is told the birth of its own tape.
 
 Values have lanes: as many independent numbers as the tensors of the program have entries.
 """

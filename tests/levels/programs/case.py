@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from nestgrad import Tensor
 from nestgrad.backends import NumpyBackend
 from nestgrad.errors import NestgradError

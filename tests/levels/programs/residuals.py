@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from nestgrad import Tensor
 from programs.case import BASE, d, right, stack, var
 

@@ -4,6 +4,7 @@ import math
 import threading
 
 import numpy as np
+
 from nestgrad import Tensor, func
 from nestgrad.errors import GraphFreedError, ShapeError
 from programs.case import BASE, NO_LEVEL_LEFT, d, raises, right, stack, var

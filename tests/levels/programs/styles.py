@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from nestgrad import Tensor, func
 from nestgrad.errors import LevelError, NestgradError
 from nestgrad.levels.autodiff import Autodiff

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+
 from nestgrad import Tensor, func
 from nestgrad.errors import NestgradError, NoLevelLeft, NotConnectedError, NotTrackedError
 from programs.case import d, raises, right, stack, var

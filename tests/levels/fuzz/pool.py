@@ -1,0 +1,152 @@
+"""The pool of values that a random program works on, and the check of each against the truth."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from fuzz.ledger import Ledger, Tapes, merged
+from fuzz.truth import Expr, exact, name
+from nestgrad import Tensor
+from nestgrad.backends import NumpyBackend
+from nestgrad.errors import LevelError, NotConnectedError, NotTrackedError
+from nestgrad.levels.autodiff import Autodiff
+from nestgrad.levels.coats import oldest
+
+EXPECTED = (LevelError, NotTrackedError, NotConnectedError)
+"""What nestgrad may raise for a program that mixes levels."""
+
+BIG = 1e6
+"""Values beyond are not operated on further: they say little about levels and much about rounding."""
+
+
+class Wrong(AssertionError):
+    """A number that is not the truth."""
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """A value of the program.
+
+    Attributes:
+        expr: What it is, in truth.
+        node: What a derivative by it means: itself, or what it is another handle on.
+        number: Its number in ledgers, if the program differentiates by it.
+    """
+
+    name: str
+    tensor: Tensor
+    expr: Expr
+    node: Expr
+    ledger: Ledger
+    number: int | None = None
+
+
+class Pool:
+    """Values, variables and stacks of a program, its log and its counts. Abstract: ``Program`` is the whole.
+
+    Args:
+        seed: Number of the program.
+        counts: Where to count what happens.
+        skip: Steps to leave out.
+    """
+
+    def __init__(self, seed: int, counts: Counter[str], skip: Collection[int] = ()) -> None:
+        self.seed, self.counts, self.skip = seed, counts, frozenset(skip)
+        self.random = random.Random(f"{seed}")
+        self.lanes = self.random.choice((1, 1, 1, 3))
+        self.log: list[str] = []
+        self.depth = 0
+        self.transforms: list[Any] = []
+        self.freed = False
+        self.pool: list[Value] = []
+        self.variables: list[Value] = []
+        self.kept: list[tuple[str, Any, Value, tuple[Any, ...], set[int] | None]] = []
+        self.pullbacks: list[tuple[str, Any, Value, list[Value], Any]] = []
+        self.tapes = Tapes()
+        self.names = 0
+        self.base = NumpyBackend()
+        self.stacks: list[tuple[str, Any]] = []
+        inner, stack = "base", self.base
+        for k in range(1, self.random.randint(1, 4) + 1):
+            stack = self.stack(f"S{k}", inner, stack)
+            inner = f"S{k}"
+        if self.random.random() < 0.25:
+            self.stack("R1", "base", self.base)
+            self.stack("Q2", "S1", self.stacks[0][1])
+
+    def stack(self, s: str, inner_name: str, inner: Any) -> Any:
+        """Make a stack."""
+        made = Autodiff(inner)
+        self.line(f"{s} = Autodiff({inner_name})")
+        self.stacks.append((s, made))
+        return made
+
+    # ------------------------------------------------------------------ choosing
+    def some(self) -> Value:
+        """A value, rather a recent one."""
+        return self.random.choice(self.pool[-6:] if self.random.random() < 0.7 else self.pool)
+
+    def some_variable(self, of: Value | None = None) -> Value:
+        """A variable, rather one that ``of`` depends on."""
+        if of is not None and self.random.random() < 0.8:
+            known = [x for x in self.variables if x.number in of.ledger]
+            if known:
+                return self.random.choice(known)
+        return self.random.choice(self.variables[-4:] if self.random.random() < 0.6 else self.variables)
+
+    def some_stack(self) -> tuple[str, Any]:
+        """A stack."""
+        return self.random.choice(self.stacks)
+
+    def chance(self, p: float) -> bool:
+        """True with probability ``p``."""
+        return self.random.random() < p
+
+    # ------------------------------------------------------------------ writing down
+    def line(self, text: str) -> None:
+        """Write a line of the program down."""
+        self.log.append("    " * self.depth + text)
+
+    def fresh(self, letter: str) -> str:
+        """A new name."""
+        self.names += 1
+        return f"{letter}{self.names}"
+
+    def put(self, code: str, tensor: Tensor, expr: Expr, ledger: Ledger, node: Expr | None = None) -> Value:
+        """Check a result against the truth and add it to the pool. Without ``node`` it is a value of its own."""
+        expr = name(expr) if node is None else expr
+        value = Value(self.fresh("p"), tensor, expr, expr if node is None else node, ledger)
+        self.line(f"{value.name} = {code}")
+        self.check(code, tensor, expr)
+        for tape, moment in tensor.marks.items():
+            if not oldest(tensor.value, tape) > moment:
+                raise Wrong(f"{code}: has recorded on {tape} what is older than its mark of it")
+        self.pool.append(value)
+        return value
+
+    def as_variable(self, value: Value) -> Value:
+        """Let the program differentiate by ``value`` as well."""
+        value.number = self.names = self.names + 1
+        value.ledger = merged(value.ledger, {value.number: (self.tapes.mask(value.tensor.tracked_on()), 0)})
+        self.variables.append(value)
+        return value
+
+    def check(self, code: str, tensor: Tensor, expr: Expr) -> None:
+        """Compare a number with the truth; where they differ slightly, 50 digits decide who has rounded."""
+        got, right = tensor.numpy().reshape(-1).tolist(), expr.value()
+        assert len(got) == len(right) or len(set(right)) == 1, f"{code}: shape {tensor.shape}"
+        for lane, (g, r) in enumerate(zip(got, right, strict=False)):
+            if not math.isfinite(r) or abs(r) > 1e12:
+                self.counts["unchecked"] += 1
+            elif not abs(g - r) <= 1e-9 * max(1.0, abs(r)):
+                best = float(exact(expr, lane))
+                if not abs(g - best) <= 100 * abs(r - best):
+                    raise Wrong(f"{code}: got {g}, right {best}")
+                self.counts["round-off"] += 1
+
+    def step(self, action: Callable[[], Value | None] | None = None) -> Value | None:
+        """One step; see ``Program``."""
+        raise NotImplementedError

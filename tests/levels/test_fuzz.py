@@ -1,0 +1,121 @@
+"""Random programs that mix levels and styles: no wrong number, and few derivatives that fit the levels raise.
+
+``NESTGRAD_FUZZ_PROGRAMS`` and ``NESTGRAD_FUZZ_SEED`` say how many the long run runs, and from which number: ``make fuzz``.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fuzz.ledger import detached, merged, taken_out
+from fuzz.run import many, one, shrunk, summary
+from fuzz.truth import Expr, add, const, cut, derivative, exact, mul, name, scaled, symbol
+
+RUN = Path(__file__).parent / "fuzz" / "run.py"
+MOST_THAT_RAISE = 0.1
+"""Of the derivatives that fit (see ``fuzz/ledger.py``). Ages are coarser than the ledger; two or three in a hundred raise."""
+
+
+def faulty(counts: Counter[str], faults: list[tuple[int, str]]) -> str:
+    """What is wrong with the result of a run; nothing: ``""``."""
+    if faults:
+        seed, fault = faults[0]
+        return f"{summary(counts)}\nprogram {seed}: {fault}\nsee: python tests/levels/fuzz/run.py --shrink --seed {seed}"
+    rate = counts["raised although they fit"] / max(counts["derivatives that fit"], 1)
+    return f"too many raise: {summary(counts)}" if rate > MOST_THAT_RAISE else ""
+
+
+def test_a_few_hundred_random_programs_are_right():
+    counts, faults = many(range(300))
+    assert not faulty(counts, faults)
+    assert counts["derivatives not zero"] > 1000
+
+
+@pytest.mark.fuzz
+def test_as_many_random_programs_as_asked_are_right(capfd: pytest.CaptureFixture[str]):
+    programs, seed = int(os.environ.get("NESTGRAD_FUZZ_PROGRAMS", "2000")), int(os.environ.get("NESTGRAD_FUZZ_SEED", "0"))
+    processes = min(os.cpu_count() or 1, programs)
+    command = [sys.executable, str(RUN), "--json", "--every", str(processes)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    running = [
+        subprocess.Popen([*command, str(programs - k), "--seed", str(seed + k)], stdout=subprocess.PIPE, env=environment, text=True)
+        for k in range(processes)
+    ]
+    counts: Counter[str] = Counter()
+    faults: list[tuple[int, str]] = []
+    for process in running:
+        out, _ = process.communicate()
+        assert process.returncode == 0
+        result = json.loads(out)
+        counts.update(result["counts"])
+        faults += [(number, fault) for number, fault in result["faults"]]
+    with capfd.disabled():
+        print(f"\nfuzz: {summary(counts)}", file=sys.stderr)
+    assert counts["programs"] == programs
+    assert not faulty(counts, sorted(faults))
+
+
+def test_the_truth_knows_derivatives():
+    x, y = symbol(0.7), symbol(-0.4)
+    e = add(mul(Expr("sin", mul(x, y)), Expr("tanh", x)), Expr("/", Expr("pow", x, 3), add(Expr("exp", y), Expr("cos", x))))
+    step = 1e-5
+    for v, dx, dy in ((x, step, 0.0), (y, 0.0, step)):
+        ahead, behind = (
+            e_at(0.7 + s * dx, -0.4 + s * dy) for s in (1, -1)
+        )
+        # central differences in double precision: step^2 and 1e-16 / step
+        assert derivative(e, v).value()[0] == pytest.approx((ahead - behind) / (2 * step), abs=1e-9)
+    assert float(exact(derivative(derivative(e, x), y), 0)) == pytest.approx(derivative(derivative(e, y), x).value()[0], rel=1e-14)
+
+
+def e_at(a: float, b: float) -> float:
+    """The expression of the test above, anew."""
+    x, y = symbol(a), symbol(b)
+    e = add(mul(Expr("sin", mul(x, y)), Expr("tanh", x)), Expr("/", Expr("pow", x, 3), add(Expr("exp", y), Expr("cos", x))))
+    return e.value()[0]
+
+
+def test_the_truth_differentiates_by_names_and_not_through_them():
+    x = symbol(2.0)
+    p = name(mul(x, x))
+    e = name(mul(p, x))
+    assert derivative(e, p).value() == (2.0,)
+    assert derivative(e, x).value() == (12.0,)
+    assert derivative(scaled(const(1.0), 3.0), x).value() == (0.0,)
+
+
+def test_the_truth_of_a_cut_is_a_constant_for_younger_tapes_only():
+    x = symbol(2.0)
+    e = mul(x, cut(mul(x, x), birth=10))
+    assert derivative(e, x, birth=12).value() == (4.0,)
+    assert derivative(e, x, birth=8).value() == (12.0,)
+    assert derivative(derivative(e, x, birth=8), x, birth=12).value() == (4.0,)
+
+
+def test_the_ledger_follows_each_variable():
+    one, two = 0b01, 0b10
+    x = {1: (one | two, 0)}
+    ux = taken_out(x, two)
+    assert ux == {1: (one, two)}
+    assert merged(x, ux) == {1: (one, two)}
+    assert merged({2: (one | two, 0)}, ux) == {2: (one | two, 0), 1: (one, two)}
+    assert taken_out(ux, one) == {1: (0, one | two)}
+    assert detached(merged(x, ux), two) == {1: (one, 0)}
+    assert detached(x, one | two) == {}
+
+
+def test_a_failing_program_is_made_small(monkeypatch: pytest.MonkeyPatch):
+    """With a faulty truth: what is left are the steps that the fault needs."""
+    monkeypatch.setattr("fuzz.steps.Expr", lambda op, *args: Expr("cos" if op == "sin" else op, *args))
+    _, faults = many(range(20))
+    seed = faults[0][0]
+    fault, program = shrunk(seed)
+    assert fault.startswith("wrong")
+    left = {int(line.split()[-1]) for line in program.log if line.startswith("# step")}
+    assert 1 <= len(left) < 25
+    for step in left:
+        assert not one(seed, Counter(), skip=frozenset(range(25)) - left | {step})[0].startswith("wrong")
