@@ -51,7 +51,7 @@ def without(p: Any, tapes: Collection[Tape]) -> Any:
 
 
 def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
-    """``p`` as a new variable: on ``tapes`` (oldest first) a leaf where it is a constant, and an identity node after it where it is tracked.
+    """``p`` as a new variable: on ``tapes`` (oldest first) a leaf where it is a constant, an identity node after it where it is tracked.
 
     The latter on other tapes as well: a look-up goes down to the youngest tape that it finds, and there it must not find ``p`` itself.
     """
