@@ -1,0 +1,119 @@
+"""Each example runs as a program, elsewhere than in the repository, and reaches its number.
+
+The examples hold assertions of their own; what is tested here beside them has oracles that the examples do not use.
+"""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nestgrad as ng
+from nestgrad.levels import Autodiff
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def run(name: str, *arguments: str, cwd: Path) -> str:
+    """What the example prints. It must leave nothing behind that it was not told to write."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    before = set(cwd.iterdir())
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in set(cwd.iterdir()) - before} <= {"picture.png"}
+    return done.stdout
+
+
+@pytest.fixture
+def burgers(monkeypatch):
+    """The example as a module."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return importlib.import_module("burgers")
+
+
+def relative_error(printed: str) -> float:
+    found = re.search(r"relative L2 error (\S+);", printed)
+    assert found, printed
+    return float(found[1])
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "burgers"))
+def test_an_example_runs_and_its_assertions_hold(name, tmp_path):
+    assert run(name, cwd=tmp_path)
+
+
+def test_burgers_reaches_three_digits_with_its_defaults(tmp_path):
+    printed = run("burgers", "--out", "picture.png", cwd=tmp_path)
+    assert relative_error(printed) < 1e-3
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_burgers_runs_on_torch_and_takes_its_options(burgers, monkeypatch, capsys, tmp_path):
+    pytest.importorskip("torch")
+
+    def error(backend: str) -> float:
+        few = "--points 200 --steps 60 --nu 0.1 --seed 1 --tolerance 0.1 --out".split()
+        monkeypatch.setattr(sys, "argv", ["burgers.py", "--backend", backend, *few, str(tmp_path / f"{backend}.png")])
+        burgers.main()
+        return relative_error(capsys.readouterr().out)
+
+    # Rounding differs between the libraries, and sixty steps of L-BFGS enlarge that; the first digits stay.
+    assert error("torch") == pytest.approx(error("numpy"), rel=0.2)
+
+
+def test_burgers_says_what_it_missed(burgers, monkeypatch, tmp_path):
+    few = ("--points", "20", "--steps", "2", "--tolerance", "1e-9", "--out", str(tmp_path / "picture.png"))
+    monkeypatch.setattr(sys, "argv", ["burgers.py", *few])
+    with pytest.raises(AssertionError, match=r"the error is \S+, expected less than 1e-09; try more --steps or --points"):
+        burgers.main()
+
+
+@pytest.mark.slow
+def test_burgers_resolves_the_front_of_small_viscosity(tmp_path):
+    # nu = 0.01 / pi: the front is 0.006 wide
+    settings = ("--nu", "0.00318309886", "--points", "2000", "--steps", "5000", "--tolerance", "5e-3")
+    assert relative_error(run("burgers", *settings, "--out", "picture.png", cwd=tmp_path)) < 5e-3
+
+
+@pytest.mark.parametrize("nu", [0.05, 0.01 / np.pi])
+def test_the_exact_solution_is_the_quotient_of_two_integrals(burgers, nu):
+    """The trapezoidal rule over the line, which is exact to rounding for smooth functions that fade out, beside Gauss-Hermite's."""
+    x, t = np.meshgrid([-0.9, -0.3, -0.05, 0.003, 0.5], [0.05, 0.3, 1.0])
+    eta = np.linspace(-4.0, 4.0, 20_001)
+    log_f = -np.cos(np.pi * (x[..., None] - eta)) / (2 * np.pi * nu) - eta**2 / (4 * nu * t[..., None])
+    f = np.exp(log_f - log_f.max(axis=-1, keepdims=True))
+    right = -(np.sin(np.pi * (x[..., None] - eta)) * f).sum(axis=-1) / f.sum(axis=-1)
+    # 1e-11: a hundred nodes are exact to 1e-13, and the logarithms, up to 400 here, carry 1e-13 of rounding
+    assert np.allclose(burgers.exact(x, t, nu), right, rtol=0, atol=1e-11)
+
+
+def test_the_residual_agrees_with_differences_of_the_trial_solution(burgers):
+    mlp = importlib.import_module("mlp")
+    theta = mlp.init(burgers.WIDTHS, np.random.default_rng(3))
+    x, t, _ = burgers.points(40, seed=5)
+    S = Autodiff(Autodiff(ng.NumpyBackend()))
+    r = burgers.residual(S.tensor(theta), S.tensor(x, requires_grad=True), S.tensor(t, requires_grad=True), 0.3).numpy()
+
+    def u(x, t):
+        return burgers.trial(ng.tensor(theta), ng.tensor(x), ng.tensor(t)).numpy()
+
+    h = 1e-4
+    u_x, u_t = (u(x + h, t) - u(x - h, t)) / (2 * h), (u(x, t + h) - u(x, t - h)) / (2 * h)
+    u_xx = (u(x + h, t) - 2 * u(x, t) + u(x - h, t)) / h**2
+    # h^2 times a fourth derivative of some hundreds, and 1e-16 / h^2 of rounding
+    assert np.allclose(r, u_t + u(x, t) * u_x - 0.3 * u_xx, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_points_with_their_weights_are_a_quadrature_of_the_square(burgers, seed):
+    x, t, weight = burgers.points(1000, seed)
+    # Exact means over [-1, 1] x [0, 1]; weights up to 2.8 times a discrepancy of some 1 / n
+    for values, mean in ((np.ones_like(x), 1), (x**2, 1 / 3), (x, 0), (t, 1 / 2), (x**2 * t, 1 / 6), (np.exp(x) * t**2, np.sinh(1) / 3)):
+        assert (weight * values).mean() == pytest.approx(mean, abs=0.02)
