@@ -1,6 +1,6 @@
 """Pages of Markdown as programs: their fenced blocks, run in the order of the page.
 
-A ``python`` block runs. If a ``text`` block follows it, that is what it has to print. A ``pycon`` block is a session, as in doctest.
+A ``python`` block runs. If a ``text`` block follows it, that is what it has to print. A ``pycon`` block is a transcript, as in doctest.
 All blocks of a page share one namespace. ``--8<-- "file"`` stands for a file of the project, as it does when the site is built.
 """
 
@@ -71,13 +71,13 @@ def run(page: Path) -> None:
                 exec(compile("\n" * (block.line - 1) + included(block.text), here, "exec"), namespace)
             printed = stdout.getvalue()
         elif block.info == "pycon":
-            _session(block, namespace, here)
+            _transcript(block, namespace, here)
             printed = ""
         elif block.info == "text" and block.follows and printed:
             assert printed.split() == block.text.split(), f"{here}:{block.line}: printed\n{printed}\nbut the page says\n{block.text}"
 
 
-def _session(block: Block, namespace: dict[str, Any], here: str) -> None:
+def _transcript(block: Block, namespace: dict[str, Any], here: str) -> None:
     test = doctest.DocTestParser().get_doctest(block.text, namespace, here, here, block.line - 1)
     report = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()):
