@@ -20,15 +20,16 @@ from nestgrad.ops.table import Kind, Op
 def recorder(op: Op) -> Callable[..., Callable[..., Any]]:
     """``make(base, mixed, shape_of, dtype_of)`` for an op: it returns the op on dressed values.
 
-    ``base`` is the base backend's method, ``mixed(op, args, params)`` runs what wears other coats, ``shape_of`` and ``dtype_of`` ask a value.
+    ``base`` is the base backend's method, ``mixed(op, args, params)`` runs what wears other coats, ``shape_of`` and ``dtype_of`` ask a
+    value.
     """
     source = _source(op)
-    names: dict[str, Any] = {"Tracked": Tracked, "Node": Node, "Coat": Coat, "now": now, "OP": op}
+    names: dict[str, Any] = {"_Tracked": Tracked, "_Node": Node, "_Coat": Coat, "_now": now, "_OP": op}
     names |= {"_errors": NATIVE, "_explained": explained}
     for i, rule in enumerate(op.rules):
-        names[f"rule{i}"] = rule.call if rule is not None else None
+        names[f"_rule{i}"] = rule.call if rule is not None else None
     for k, value in enumerate(op.defaults):
-        names[f"default{k}"] = value
+        names[f"_default{k}"] = value
     exec(compile(source, f"<recorder of {op.signature}>", "exec"), names)  # only names of the op table are in it
     make: Callable[..., Callable[..., Any]] = names["make"]
     return make
@@ -37,22 +38,22 @@ def recorder(op: Op) -> Callable[..., Callable[..., Any]]:
 def _source(op: Op) -> str:
     args = op.arguments
     first = len(op.params) - len(op.defaults)
-    header = [*args, *(p if k < first else f"{p}=default{k - first}" for k, p in enumerate(op.params))]
+    header = [*args, *(p if k < first else f"{p}=_default{k - first}" for k, p in enumerate(op.params))]
     lines = ["def make(_base, _mixed, _shape_of, _dtype_of):", f"  def {op.name}({', '.join(header)}):"]
     if op.kind is Kind.CONSTANT:
-        lines += [f"    while {a}.__class__ is Tracked: {a} = {a}.value" for a in args]
+        lines += [f"    while {a}.__class__ is _Tracked: {a} = {a}.value" for a in args]
     elif len(args) == 1:
-        lines += ["    if x.__class__ is Tracked:", "      _tape = x.tape", *_record(op, ("x",), "      ")]
+        lines += ["    if x.__class__ is _Tracked:", "      _tape = x.tape", *_record(op, ("x",), "      ")]
     elif len(args) == 2:
         lines += _pair(op)
     else:
         lines += _several(op)
-    coats = " or ".join(f"isinstance({a}, Coat)" for a in args)
-    lines += [f"    if {coats}: return _mixed(OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
+    coats = " or ".join(f"isinstance({a}, _Coat)" for a in args)
+    lines += [f"    if {coats}: return _mixed(_OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
+    told = f"_explained(_error, _OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}), _shape_of)"
     lines += [
         f"    try: return _base({_call(op, args)})",
-        f"    except _errors as _error: raise _explained(_error, OP, ({''.join(a + ', ' for a in args)}), "
-        f"({''.join(p + ', ' for p in op.params)}), _shape_of) from _error",
+        f"    except _errors as _error: raise {told} from _error",
         f"  return {op.name}",
     ]
     return "\n".join(lines)
@@ -66,18 +67,18 @@ def _pair(op: Op) -> list[str]:
     """Two arguments: the three cases of who wears the youngest tape, each written out."""
     both, only_x, only_y = (_record(op, who, " " * depth) for who, depth in ((("x", "y"), 10), (("x",), 8), (("y",), 8)))
     return [
-        "    if x.__class__ is Tracked:",
+        "    if x.__class__ is _Tracked:",
         "      _tape = x.tape",
-        "      if y.__class__ is Tracked:",
+        "      if y.__class__ is _Tracked:",
         "        if y.tape is _tape:",
         *both,
         "        if y.tape.birth > _tape.birth:",
         "          _tape = y.tape",
         *("  " + line for line in only_y),
         *only_x,
-        "      if not isinstance(y, Coat):",
+        "      if not isinstance(y, _Coat):",
         *only_x,
-        "    elif y.__class__ is Tracked and not isinstance(x, Coat):",
+        "    elif y.__class__ is _Tracked and not isinstance(x, _Coat):",
         "        _tape = y.tape",
         *only_y,
     ]
@@ -86,24 +87,24 @@ def _pair(op: Op) -> list[str]:
 def _several(op: Op) -> list[str]:
     """Three arguments: the case that all wear the same tape, written out; else find the youngest tape, and record by argument."""
     ruled = tuple(a for a, rule in zip(op.arguments, op.rules, strict=True) if rule is not None)
-    plain = [f"not isinstance({a}, Coat)" for a in op.arguments if a not in ruled]
+    plain = [f"not isinstance({a}, _Coat)" for a in op.arguments if a not in ruled]
     alike = [f"{a}.tape is {ruled[0]}.tape" for a in ruled[1:]]
     lines = [
-        f"    if {' and '.join([f'{a}.__class__ is Tracked' for a in ruled] + alike + plain)}:",
+        f"    if {' and '.join([f'{a}.__class__ is _Tracked' for a in ruled] + alike + plain)}:",
         f"      _tape = {ruled[0]}.tape",
         *_record(op, ruled, "      "),
         "    _tape = None",
     ]
     for a in op.arguments:
         lines += [
-            f"    if {a}.__class__ is Tracked:",
+            f"    if {a}.__class__ is _Tracked:",
             f"      if _tape is None or {a}.tape.birth > _tape.birth: _tape = {a}.tape",
-            f"    elif isinstance({a}, Coat): return _mixed(OP, ({', '.join(op.arguments)},), ({''.join(p + ', ' for p in op.params)}))",
+            f"    elif isinstance({a}, _Coat): return _mixed(_OP, ({', '.join(op.arguments)},), ({''.join(p + ', ' for p in op.params)}))",
         ]
     lines += ["    if _tape is not None:", "      _edges = ()", "      _lo = 1 << 63"]
     for i, a in enumerate(op.arguments):
         lines += [
-            f"      if {a}.__class__ is Tracked and {a}.tape is _tape:",
+            f"      if {a}.__class__ is _Tracked and {a}.tape is _tape:",
             f"        _n{i} = {a}.node; _v{i} = {a}.value",
             f"        if _n{i}.lo < _lo: _lo = _n{i}.lo",
             f"      else: _n{i} = None; _v{i} = {a}",
@@ -112,7 +113,7 @@ def _several(op: Op) -> list[str]:
     for i, rule in enumerate(op.rules):
         if rule is not None:
             saved = "".join(_saved(op, word, None) + ", " for word in rule.reads)
-            lines += [f"      if _n{i} is not None: _edges += ((_n{i}, rule{i}, ({saved})),)"]
+            lines += [f"      if _n{i} is not None: _edges += ((_n{i}, _rule{i}, ({saved})),)"]
     return [*lines, "      if not _edges: return out", *_dress("      ", "_edges")]
 
 
@@ -127,7 +128,7 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
         rule = op.rules[index[a]]
         if rule is not None:
             saved = "".join(_saved(op, word, who) + ", " for word in rule.reads)
-            edges += f"(_n{index[a]}, rule{index[a]}, ({saved})), "
+            edges += f"(_n{index[a]}, _rule{index[a]}, ({saved})), "
     if not edges:
         return [*lines, f"{pad}return out"]
     if len(who) == 1:
@@ -152,13 +153,13 @@ def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
 
 def _dress(pad: str, edges: str) -> list[str]:
     return [
-        f"{pad}_node = Node()",
-        f"{pad}_node.age = now()",
+        f"{pad}_node = _Node()",
+        f"{pad}_node.age = _now()",
         f"{pad}_node.lo = _lo",
-        f"{pad}_node.op = OP",
-        f"{pad}_node.shape = out.node.shape if out.__class__ is Tracked else _shape_of(out)",
+        f"{pad}_node.op = _OP",
+        f"{pad}_node.shape = out.node.shape if out.__class__ is _Tracked else _shape_of(out)",
         f"{pad}_node.edges = {edges}",
-        f"{pad}_coat = Tracked()",
+        f"{pad}_coat = _Tracked()",
         f"{pad}_coat.tape = _tape",
         f"{pad}_coat.value = out",
         f"{pad}_coat.node = _node",
