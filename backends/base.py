@@ -13,7 +13,6 @@ from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
 from nestgrad.errors import DTypeError
-from nestgrad.errors import DTypeError
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing", "no_complex"]
 

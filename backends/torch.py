@@ -141,7 +141,8 @@ class TorchBackend(Backend):
             return dtype
         if dtype is None or dtype is float:
             return self.default_dtype
-        name = "complex64" if dtype is complex else "int64" if dtype is int else str(getattr(dtype, "name", getattr(dtype, "__name__", dtype)))
+        whole = {int: "int64", complex: "complex64"}.get(dtype) if isinstance(dtype, type) else None
+        name = whole or str(getattr(dtype, "name", getattr(dtype, "__name__", dtype)))
         found = getattr(torch, name.removeprefix("torch.").rstrip("_"), None)
         if not isinstance(found, torch.dtype):
             raise DTypeError(f"unknown dtype {dtype!r}; try 'float32', 'float64', 'int64' or 'bool'")
