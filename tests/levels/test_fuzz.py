@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from fuzz.ledger import detached, merged, taken_out
 from fuzz.run import many, one, shrunk, summary
-from fuzz.truth import Expr, add, const, cut, derivative, exact, mul, name, scaled, symbol
+from fuzz.steps import UNARY
+from fuzz.truth import Expr, add, const, cut, derivative, exact, gradient, mul, name, paired, scaled, symbol
 
 RUN = Path(__file__).parent / "fuzz" / "run.py"
 MOST_THAT_RAISE = 0.1
@@ -59,41 +60,43 @@ def test_as_many_random_programs_as_asked_are_right(capfd: pytest.CaptureFixture
     assert not faulty(counts, sorted(faults))
 
 
+def example(x: Expr, y: Expr) -> Expr:
+    """sin(x y) tanh(x) + x^3 / (e^y + cos x)."""
+    return add(mul(Expr("sin", mul(x, y)), Expr("tanh", x)), Expr("/", Expr("pow", x, 3), add(Expr("exp", y), Expr("cos", x))))
+
+
 def test_the_truth_knows_derivatives():
     x, y = symbol(0.7), symbol(-0.4)
-    e = add(mul(Expr("sin", mul(x, y)), Expr("tanh", x)), Expr("/", Expr("pow", x, 3), add(Expr("exp", y), Expr("cos", x))))
-    step = 1e-5
-    for v, dx, dy in ((x, step, 0.0), (y, 0.0, step)):
-        ahead, behind = (
-            e_at(0.7 + s * dx, -0.4 + s * dy) for s in (1, -1)
-        )
-        # central differences in double precision: step^2 and 1e-16 / step
-        assert derivative(e, v).value()[0] == pytest.approx((ahead - behind) / (2 * step), abs=1e-9)
-    assert float(exact(derivative(derivative(e, x), y), 0)) == pytest.approx(derivative(derivative(e, y), x).value()[0], rel=1e-14)
-
-
-def e_at(a: float, b: float) -> float:
-    """The expression of the test above, anew."""
-    x, y = symbol(a), symbol(b)
-    e = add(mul(Expr("sin", mul(x, y)), Expr("tanh", x)), Expr("/", Expr("pow", x, 3), add(Expr("exp", y), Expr("cos", x))))
-    return e.value()[0]
+    e, h = example(x, y), 1e-5
+    for v, dx, dy in ((x, h, 0.0), (y, 0.0, h)):
+        ahead, behind = (example(symbol(0.7 + s * dx), symbol(-0.4 + s * dy)).value() for s in (1, -1))
+        # central differences in double precision: h^2 and 1e-16 / h
+        assert derivative(e, v).value() == pytest.approx((ahead - behind) / (2 * h), abs=1e-9)
+    assert float(exact(derivative(derivative(e, x), y))) == pytest.approx(derivative(derivative(e, y), x).value(), rel=1e-14)
 
 
 def test_the_truth_differentiates_by_names_and_not_through_them():
     x = symbol(2.0)
     p = name(mul(x, x))
     e = name(mul(p, x))
-    assert derivative(e, p).value() == (2.0,)
-    assert derivative(e, x).value() == (12.0,)
-    assert derivative(scaled(const(1.0), 3.0), x).value() == (0.0,)
+    assert derivative(e, p).value() == 2.0
+    assert derivative(e, x).value() == 12.0
+    assert derivative(scaled(const(1.0), 3.0), x).value() == 0.0
 
 
 def test_the_truth_of_a_cut_is_a_constant_for_younger_tapes_only():
     x = symbol(2.0)
     e = mul(x, cut(mul(x, x), birth=10))
-    assert derivative(e, x, birth=12).value() == (4.0,)
-    assert derivative(e, x, birth=8).value() == (12.0,)
-    assert derivative(derivative(e, x, birth=8), x, birth=12).value() == (4.0,)
+    assert derivative(e, x, birth=12).value() == 4.0
+    assert derivative(e, x, birth=8).value() == 12.0
+    assert derivative(derivative(e, x, birth=8), x, birth=12).value() == 4.0
+
+
+def test_the_truth_of_an_array_is_a_sum_over_its_entries():
+    x = (symbol(2.0), symbol(3.0))
+    products = tuple(mul(p, q) for p, q in paired(x, (x[0],)))  # (4, 6)
+    assert [e.value() for e in gradient(products, x, None, 0.0)] == [2 * 2.0 + 3.0, 2.0]
+    assert [e.value() for e in gradient(products, x, (const(1.0), const(10.0)), 0.0)] == [4.0 + 30.0, 20.0]
 
 
 def test_the_ledger_follows_each_variable():
@@ -110,7 +113,7 @@ def test_the_ledger_follows_each_variable():
 
 def test_a_failing_program_is_made_small(monkeypatch: pytest.MonkeyPatch):
     """With a faulty truth: what is left are the steps that the fault needs."""
-    monkeypatch.setattr("fuzz.steps.Expr", lambda op, *args: Expr("cos" if op == "sin" else op, *args))
+    monkeypatch.setitem(UNARY, "sin", ("{}.sin()", lambda a: a.sin(), lambda e: Expr("cos", e)))
     _, faults = many(range(20))
     seed = faults[0][0]
     fault, program = shrunk(seed)

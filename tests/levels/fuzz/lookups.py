@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fuzz.ledger import merged, taken_out
-from fuzz.pool import BIG, EXPECTED, Value, Wrong
+from fuzz.pool import EXPECTED, Value, Wrong
 from fuzz.steps import Steps
-from fuzz.truth import Expr, derivative, mul
+from fuzz.truth import Array, gradient
 from nestgrad import Tensor
 from nestgrad.errors import NotConnectedError, NotTrackedError
 from nestgrad.levels.coats import worn
@@ -20,8 +20,8 @@ class LookUps(Steps):
         """A derivative, in one of its spellings."""
         root = root or self.some()
         x = self.some_variable(root)
-        seed = self.some() if self.chance(0.12) else None
-        if seed is not None and max(map(abs, seed.expr.value())) > BIG:
+        seed = self.seed_for(root) if self.chance(0.12) else None
+        if seed is not None and not seed.small():
             return None
         args = "" if seed is None else f"gradient={seed.name}"
         how = self.random.choice(("x.grad", "x.grad", "wrt", "[]", "wrt=", "get", "remove", "in", "u.wrt"))
@@ -99,13 +99,13 @@ class LookUps(Steps):
         tapes = root.tensor.tracked_on() if tapes is None else tapes
         its = [coat.tape for coat in worn(x.tensor.value) if isinstance(coat, Tracked)]
         tape = next((tape for tape in its if tape in tapes), its[0] if its else None)
-        true = derivative(root.expr, x.node, 0.0 if tape is None else tape.birth)
+        true = gradient(root.entries, x.nodes, None if seed is None else seed.entries, 0.0 if tape is None else tape.birth)
         try:
             result = look()
         except EXPECTED as error:
             self.raised(code, fits, error)
             if isinstance(error, NotConnectedError) and not self.zero(true):
-                raise Wrong(f"{code}: NotConnectedError, but the derivative is {true.value()}") from error
+                raise Wrong(f"{code}: NotConnectedError, but the derivative is {[e.value() for e in true]}") from error
             raise
         self.counts["derivatives"] += 1
         self.counts["derivatives not zero"] += not self.zero(true)
@@ -114,12 +114,12 @@ class LookUps(Steps):
         best: Any = self.tapes.youngest(fits) if fits else tape
         ledger = taken_out(root.ledger, self.tapes.since(best.birth))
         if seed is not None:
-            true, ledger = mul(true, seed.expr), merged(ledger, seed.ledger)
+            ledger = merged(ledger, seed.ledger)
         return self.put(code, result, true, ledger)
 
-    def zero(self, e: Expr) -> bool:
-        """Whether all lanes are zero, up to rounding."""
-        return all(abs(v) <= 1e-12 for v in e.value())
+    def zero(self, entries: Array) -> bool:
+        """Whether all are zero, up to rounding."""
+        return all(abs(e.value()) <= 1e-12 for e in entries)
 
     def raised(self, code: str, fits: int, error: Exception) -> None:
         """Count a derivative that raised."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzz.ledger import Ledger, Tapes, merged
-from fuzz.truth import Expr, exact, name
+from fuzz.truth import Array, exact, name
 from nestgrad import Tensor
 from nestgrad.backends import NumpyBackend
 from nestgrad.errors import LevelError, NotConnectedError, NotTrackedError
@@ -31,17 +31,21 @@ class Value:
     """A value of the program.
 
     Attributes:
-        expr: What it is, in truth.
-        node: What a derivative by it means: itself, or what it is another handle on.
+        entries: What it is, in truth.
+        nodes: What a derivative by it means: itself, or what it is another handle on.
         number: Its number in ledgers, if the program differentiates by it.
     """
 
     name: str
     tensor: Tensor
-    expr: Expr
-    node: Expr
+    entries: Array
+    nodes: Array
     ledger: Ledger
     number: int | None = None
+
+    def small(self, limit: float = BIG) -> bool:
+        """Whether its entries are fit to be operated on."""
+        return all(abs(e.value()) < limit for e in self.entries)
 
 
 class Pool:
@@ -56,7 +60,7 @@ class Pool:
     def __init__(self, seed: int, counts: Counter[str], skip: Collection[int] = ()) -> None:
         self.seed, self.counts, self.skip = seed, counts, frozenset(skip)
         self.random = random.Random(f"{seed}")
-        self.lanes = self.random.choice((1, 1, 1, 3))
+        self.sizes = self.random.choice(((1,), (1,), (1, 3, 3)))
         self.log: list[str] = []
         self.depth = 0
         self.transforms: list[Any] = []
@@ -85,9 +89,10 @@ class Pool:
         return made
 
     # ------------------------------------------------------------------ choosing
-    def some(self) -> Value:
-        """A value, rather a recent one."""
-        return self.random.choice(self.pool[-6:] if self.random.random() < 0.7 else self.pool)
+    def some(self, size: int = 0) -> Value:
+        """A value, rather a recent one; of that size, or of any."""
+        pool = [v for v in self.pool if len(v.entries) == size] if size else self.pool
+        return self.random.choice(pool[-6:] if self.random.random() < 0.7 else pool)
 
     def some_variable(self, of: Value | None = None) -> Value:
         """A variable, rather one that ``of`` depends on."""
@@ -115,12 +120,12 @@ class Pool:
         self.names += 1
         return f"{letter}{self.names}"
 
-    def put(self, code: str, tensor: Tensor, expr: Expr, ledger: Ledger, node: Expr | None = None) -> Value:
-        """Check a result against the truth and add it to the pool. Without ``node`` it is a value of its own."""
-        expr = name(expr) if node is None else expr
-        value = Value(self.fresh("p"), tensor, expr, expr if node is None else node, ledger)
+    def put(self, code: str, tensor: Tensor, entries: Array, ledger: Ledger, nodes: Array | None = None) -> Value:
+        """Check a result against the truth and add it to the pool. Without ``nodes`` it is a value of its own."""
+        entries = tuple(map(name, entries)) if nodes is None else entries
+        value = Value(self.fresh("p"), tensor, entries, entries if nodes is None else nodes, ledger)
         self.line(f"{value.name} = {code}")
-        self.check(code, tensor, expr)
+        self.check(code, tensor, entries)
         for tape, moment in tensor.marks.items():
             if not oldest(tensor.value, tape) > moment:
                 raise Wrong(f"{code}: has recorded on {tape} what is older than its mark of it")
@@ -134,17 +139,17 @@ class Pool:
         self.variables.append(value)
         return value
 
-    def check(self, code: str, tensor: Tensor, expr: Expr) -> None:
-        """Compare a number with the truth; where they differ slightly, 50 digits decide who has rounded."""
-        got, right = tensor.numpy().reshape(-1).tolist(), expr.value()
-        assert len(got) == len(right) or len(set(right)) == 1, f"{code}: shape {tensor.shape}"
-        for lane, (g, r) in enumerate(zip(got, right, strict=False)):
-            if not math.isfinite(r) or abs(r) > 1e12:
+    def check(self, code: str, tensor: Tensor, entries: Array) -> None:
+        """Compare numbers with the truth; where they differ slightly, 50 digits decide who has rounded."""
+        assert tensor.shape == (() if len(entries) == 1 else (len(entries),)), f"{code}: shape {tensor.shape}"
+        for got, e in zip(tensor.numpy().reshape(-1).tolist(), entries, strict=True):
+            right = e.value()
+            if not math.isfinite(right) or abs(right) > 1e12:
                 self.counts["unchecked"] += 1
-            elif not abs(g - r) <= 1e-9 * max(1.0, abs(r)):
-                best = float(exact(expr, lane))
-                if not abs(g - best) <= 100 * abs(r - best):
-                    raise Wrong(f"{code}: got {g}, right {best}")
+            elif not abs(got - right) <= 1e-9 * max(1.0, abs(right)):
+                best = float(exact(e))
+                if not abs(got - best) <= 100 * abs(right - best):
+                    raise Wrong(f"{code}: got {got}, right {best}")
                 self.counts["round-off"] += 1
 
     def step(self, action: Callable[[], Value | None] | None = None) -> Value | None:

@@ -4,23 +4,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from fuzz.ledger import detached, merged, taken_out
-from fuzz.pool import BIG, Pool, Value
-from fuzz.truth import Expr, add, const, cut, mul, scaled, symbol
+from fuzz.pool import Pool, Value
+from fuzz.truth import Expr, add, const, cut, mul, paired, scaled, symbol, total
+from nestgrad import Tensor
 from nestgrad.levels.coats import worn
 
 
 class Steps(Pool):
     """Steps that make values. Abstract."""
 
-    def numbers(self) -> Any:
-        """Data, and how it is written."""
-        data = [round(self.random.uniform(-1.0, 1.0), 3) for _ in range(self.lanes)]
-        return data[0] if self.lanes == 1 else data
-
-    def lanes_of(self, data: Any) -> tuple[float, ...]:
-        """Data as lanes."""
-        return (data,) if self.lanes == 1 else tuple(data)
+    def numbers(self, size: int = 0) -> list[float]:
+        """Data: one number, or three."""
+        return [round(self.random.uniform(-1.0, 1.0), 3) for _ in range(size or self.random.choice(self.sizes))]
 
     def levels(self, stack: Any) -> list[int] | None:
         """Some levels of a stack, or all."""
@@ -29,17 +27,32 @@ class Steps(Pool):
         return [k for k in range(1, stack.level + 1) if self.chance(0.6)] or [1]
 
     def leaf(self) -> Value:
-        """A variable."""
-        (s, stack), data = self.some_stack(), self.numbers()
-        levels = self.levels(stack)
-        code = f"{s}.tensor({data}, requires_grad=True, levels={levels})"
-        return self.as_variable(self.put(code, stack.tensor(data, requires_grad=True, levels=levels), symbol(*self.lanes_of(data)), {}))
+        """A variable; now and then over memory that is shared."""
+        (s, stack), numbers = self.some_stack(), self.numbers()
+        levels, data = self.levels(stack), numbers if len(numbers) > 1 else numbers[0]
+        if self.chance(0.1):
+            code = f"{s}.from_numpy(np.array({data}), requires_grad=True, levels={levels})"
+            made = stack.from_numpy(np.array(data), requires_grad=True, levels=levels)
+        else:
+            code = f"{s}.tensor({data}, requires_grad=True, levels={levels})"
+            made = stack.tensor(data, requires_grad=True, levels=levels)
+        return self.as_variable(self.put(code, made, tuple(map(symbol, numbers)), {}))
 
-    def constant(self) -> Value:
+    def constant(self, size: int = 0) -> Value:
         """Data on some stack, or on the base backend."""
         s, stack = self.random.choice([("base", self.base), *self.stacks])
-        data = self.numbers()
-        return self.put(f"{s}.tensor({data})", stack.tensor(data), const(*self.lanes_of(data)), {})
+        numbers = self.numbers(size)
+        data = numbers if len(numbers) > 1 else numbers[0]
+        return self.put(f"{s}.tensor({data})", stack.tensor(data), tuple(map(const, numbers)), {})
+
+    def seed_for(self, root: Value) -> Value:
+        """A seed for a root."""
+        size = len(root.entries)
+        return self.some(size) if any(len(v.entries) == size for v in self.pool) else self.constant(size)
+
+    def values(self, v: Value) -> list[float]:
+        """The entries as numbers."""
+        return [e.value() for e in v.entries]
 
     def remade(self) -> Value:
         """A variable made from a value; with ``variable``, a cut."""
@@ -47,21 +60,21 @@ class Steps(Pool):
         levels = self.levels(stack)
         how = self.random.choice(("tensor", "tensor", "tensor", "require_grad", "levels", "variable"))
         if how == "variable":
-            made = self.put(f"{s}.variable({v.name})", stack.variable(v.tensor), symbol(*v.expr.value()), {})
+            made = self.put(f"{s}.variable({v.name})", stack.variable(v.tensor), tuple(map(symbol, self.values(v))), {})
             return self.as_variable(made)
         if how == "require_grad":
-            made = self.put(f"{v.name}.require_grad()", v.tensor.require_grad(), v.expr, v.ledger)
+            made = self.put(f"{v.name}.require_grad()", v.tensor.require_grad(), v.entries, v.ledger)
         elif how == "levels":
-            made = self.put(f"{v.name}.require_grad(levels=[{s}])", v.tensor.require_grad(levels=[stack]), v.expr, v.ledger)
+            made = self.put(f"{v.name}.require_grad(levels=[{s}])", v.tensor.require_grad(levels=[stack]), v.entries, v.ledger)
         else:
             code = f"{s}.tensor({v.name}, requires_grad=True, levels={levels})"
-            made = self.put(code, stack.tensor(v.tensor, requires_grad=True, levels=levels), v.expr, v.ledger)
+            made = self.put(code, stack.tensor(v.tensor, requires_grad=True, levels=levels), v.entries, v.ledger)
         return self.as_variable(made)
 
     def lift(self) -> Value:
         """Another handle on a value."""
         v, (s, stack) = self.some(), self.some_stack()
-        return self.put(f"{s}.tensor({v.name})", stack.tensor(v.tensor), v.expr, v.ledger, v.node)
+        return self.put(f"{s}.tensor({v.name})", stack.tensor(v.tensor), v.entries, v.ledger, v.nodes)
 
     def new_stack(self) -> None:
         """One more stack, made late."""
@@ -73,7 +86,7 @@ class Steps(Pool):
         """The value inside the outermost level."""
         v = self.some()
         outermost = self.tapes.mask(v.tensor.tracked_on()[:1])
-        return self.put(f"{v.name}.inner()", v.tensor.inner(), v.expr, taken_out(v.ledger, outermost), v.node)
+        return self.put(f"{v.name}.inner()", v.tensor.inner(), v.entries, taken_out(v.ledger, outermost), v.nodes)
 
     def meant(self, stack: Any, tapes: list[Any]) -> float:
         """Birth of the oldest tape that ``detach(level=stack)`` cuts: of the stand-in, for what a running transform has to do with."""
@@ -91,10 +104,10 @@ class Steps(Pool):
         v, t = self.some(), None
         how = self.random.choice(("all", "level", "level", "number", "item"))
         if how == "all":
-            return self.put(f"{v.name}.detach()", v.tensor.detach(), const(*v.expr.value()), {})
+            return self.put(f"{v.name}.detach()", v.tensor.detach(), tuple(map(const, self.values(v))), {})
         if how == "item":
             code = f"base.tensor({v.name}.numpy())"
-            return self.put(code, self.base.tensor(v.tensor.numpy()), const(*v.expr.value()), {})
+            return self.put(code, self.base.tensor(v.tensor.numpy()), tuple(map(const, self.values(v))), {})
         if how == "level":
             s, stack = self.some_stack()
             code, t = f"{v.name}.detach(level={s})", v.tensor.detach(level=stack)
@@ -105,37 +118,67 @@ class Steps(Pool):
             known = [*(coat.tape for coat in worn(v.tensor.value)), *v.tensor.marks]
             birth = min((tape.birth for tape in known if tape.number >= k and not tape.closed), default=math.inf)
         self.tapes.mask([*v.tensor.tracked_on(), *v.tensor.marks])
-        return self.put(code, t, cut(v.expr, birth), detached(v.ledger, self.tapes.since(birth)), v.node)
+        return self.put(code, t, tuple(cut(e, birth) for e in v.entries), detached(v.ledger, self.tapes.since(birth)), v.nodes)
 
-    # ------------------------------------------------------------------ operations
     def operation(self, x: Value | None = None, y: Value | None = None) -> Value | None:
         """An op on one or two values, or a value and a literal."""
         x, y = x or self.some(), y or self.some()
-        a, b, e, f = x.tensor, y.tensor, x.expr, y.expr
-        if max(map(abs, (*e.value(), *f.value()))) > BIG:
+        if not (x.small() and y.small()):
             return None
-        both, c = merged(x.ledger, y.ledger), round(self.random.uniform(0.5, 1.5), 2)
-        number = const(*[c] * self.lanes)
-        kind = self.random.choice(("+", "+", "-", "*", "*", "*", "*", "/", "sin", "cos", "tanh", "exp", "literal *", "literal -", "pow"))
-        kinds: dict[str, Callable[[], Value]] = {
-            "+": lambda: self.put(f"{x.name} + {y.name}", a + b, add(e, f), both),
-            "-": lambda: self.put(f"{x.name} - {y.name}", a - b, add(e, scaled(f, -1.0)), both),
-            "*": lambda: self.put(f"{x.name} * {y.name}", a * b, mul(e, f), both),
-            "/": lambda: self.put(f"{x.name} / ({y.name} * {y.name} + {c})", a / (b * b + c), Expr("/", e, add(mul(f, f), number)), both),
-            "sin": lambda: self.put(f"{x.name}.sin()", a.sin(), Expr("sin", e), x.ledger),
-            "cos": lambda: self.put(f"{x.name}.cos()", a.cos(), Expr("cos", e), x.ledger),
-            "tanh": lambda: self.put(f"{x.name}.tanh()", a.tanh(), Expr("tanh", e), x.ledger),
-            "exp": lambda: self.put(f"{x.name}.tanh().exp()", a.tanh().exp(), Expr("exp", Expr("tanh", e)), x.ledger),
-            "literal *": lambda: self.put(f"{c} * {x.name}", c * a, scaled(e, c), x.ledger),
-            "literal -": lambda: self.put(f"{c} - {x.name}", c - a, add(number, scaled(e, -1.0)), x.ledger),
-            "pow": lambda: self.power(x),
-        }
-        made = kinds[kind]()
+        kinds = [*BINARY, *UNARY, "*", "*", "*", "+", "literal *", "literal -", "pow"]
+        if len(x.entries) > 1:
+            kinds += ["sum", "sum", "getitem", *(["@", "@"] if len(y.entries) > 1 else [])]
+        kind = self.random.choice(kinds)
+        if kind in BINARY:
+            made = self.binary(kind, x, y)
+        elif kind in UNARY:
+            code, op, f = UNARY[kind]
+            made = self.put(code.format(x.name), op(x.tensor), tuple(map(f, x.entries)), x.ledger)
+        elif kind in ("literal *", "literal -", "pow"):
+            made = self.literal(kind, x)
+        else:
+            made = self.whole(kind, x, y)
         # A derivative by a value in the middle is asked for as well. Not by one whose op has a rule that reads the answer, though: a
         # derivative of it is no function of that value alone, and what it is by that value depends on how the rule is written.
         return self.as_variable(made) if kind not in ("/", "tanh", "exp") and self.chance(0.1) else made
 
-    def power(self, x: Value) -> Value:
-        """An integer power."""
-        n = self.random.choice((0, 1, 2, 3))
-        return self.put(f"{x.name} ** {n}", x.tensor**n, Expr("pow", x.expr, n), x.ledger)
+    def binary(self, kind: str, x: Value, y: Value) -> Value:
+        """Entry by entry, broadcast."""
+        code, op, f = BINARY[kind]
+        entries = tuple(f(p, q) for p, q in paired(x.entries, y.entries))
+        return self.put(code.format(x.name, y.name), op(x.tensor, y.tensor), entries, merged(x.ledger, y.ledger))
+
+    def literal(self, kind: str, x: Value) -> Value:
+        """With a number."""
+        if kind == "pow":
+            n = self.random.choice((0, 1, 2, 3))
+            return self.put(f"{x.name} ** {n}", x.tensor**n, tuple(Expr("pow", e, n) for e in x.entries), x.ledger)
+        c = round(self.random.uniform(0.5, 1.5), 2)
+        if kind == "literal *":
+            return self.put(f"{c} * {x.name}", c * x.tensor, tuple(scaled(e, c) for e in x.entries), x.ledger)
+        return self.put(f"{c} - {x.name}", c - x.tensor, tuple(add(const(c), scaled(e, -1.0)) for e in x.entries), x.ledger)
+
+    def whole(self, kind: str, x: Value, y: Value) -> Value:
+        """Of an array as a whole."""
+        if kind == "sum":
+            return self.put(f"{x.name}.sum()", x.tensor.sum(), (total(x.entries),), x.ledger)
+        if kind == "getitem":
+            k = self.random.randrange(len(x.entries))
+            return self.put(f"{x.name}[{k}]", x.tensor[k], (x.entries[k],), x.ledger)
+        dot = (total(tuple(mul(p, q) for p, q in zip(x.entries, y.entries, strict=True))),)
+        return self.put(f"{x.name} @ {y.name}", x.tensor @ y.tensor, dot, merged(x.ledger, y.ledger))
+
+
+BINARY: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[[Expr, Expr], Expr]]] = {
+    "+": ("{} + {}", lambda a, b: a + b, add),
+    "-": ("{} - {}", lambda a, b: a - b, lambda p, q: add(p, scaled(q, -1.0))),
+    "*": ("{} * {}", lambda a, b: a * b, mul),
+    "/": ("{0} / ({1} * {1} + 0.7)", lambda a, b: a / (b * b + 0.7), lambda p, q: Expr("/", p, add(mul(q, q), const(0.7)))),
+}
+UNARY: dict[str, tuple[str, Callable[[Tensor], Tensor], Callable[[Expr], Expr]]] = {
+    "sin": ("{}.sin()", lambda a: a.sin(), lambda e: Expr("sin", e)),
+    "cos": ("{}.cos()", lambda a: a.cos(), lambda e: Expr("cos", e)),
+    "tanh": ("{}.tanh()", lambda a: a.tanh(), lambda e: Expr("tanh", e)),
+    "exp": ("{}.tanh().exp()", lambda a: a.tanh().exp(), lambda e: Expr("exp", Expr("tanh", e))),
+    "abs": ("abs({})", abs, lambda e: scaled(e, math.copysign(float(e.value() != 0.0), e.value()))),
+}

@@ -5,69 +5,64 @@ from typing import Any
 
 from fuzz.ledger import merged, taken_out
 from fuzz.lookups import LookUps
-from fuzz.pool import BIG, EXPECTED, Value
-from fuzz.truth import Expr, const, derivative, mul, name
+from fuzz.pool import EXPECTED, Value
+from fuzz.truth import Expr, const, derivative, gradient, mul, name, total
 from nestgrad import Tensor, func
-from nestgrad.errors import LevelError
 
 
 class Transforms(LookUps):
     """Steps that run transforms. Abstract."""
 
-    def transform(self) -> Value:
+    def transform(self) -> Value | None:
         """A function of some steps, through ``func``; its derivative is what counts."""
         kind = self.random.choice(("grad", "grad", "value_and_grad", "vjp", "vjp", "second", "pair"))
         if kind == "second":
             return self.second()
         arguments = [self.argument() for _ in range(2 if kind == "pair" else 1)]
-        seed = self.some() if kind == "vjp" else None
         run = Body(self, arguments, kind != "vjp")
         f = self.fresh("f")
         names = ", ".join(a.name for a in arguments)
         self.line(f"def {f}({', '.join(f'z{k}' for k in range(len(arguments)))}):")
-        tensors = [a.tensor for a in arguments]
-        marker = len(self.pool), len(self.variables), list(self.stacks)
+        before = len(self.pool), len(self.variables), list(self.stacks)
         stash = self.chance(0.5)
-        pull = None
+        value: Any = None
         try:
+            tensors = [a.tensor for a in arguments]
             if kind == "vjp":
-                value, pull = func.vjp(run, *tensors)
-                result = None
+                value, made = func.vjp(run, *tensors)
             elif kind == "value_and_grad":
-                value, result = func.value_and_grad(run)(*tensors)
+                value, made = func.value_and_grad(run)(*tensors)
             elif kind == "pair":
-                value, result = None, func.grad(run, argnums=(0, 1))(*tensors)[run.chosen]
+                made = func.grad(run, argnums=(0, 1))(*tensors)[run.chosen]
             else:
-                value, result = None, func.grad(run)(*tensors)
+                made = func.grad(run)(*tensors)
         except EXPECTED as error:
             self.counted(run, error)
-            if stash:
-                self.forget(marker)
             raise
         finally:
-            self.stacks = marker[2] if stash else self.stacks
+            if not stash:
+                del self.pool[before[0] :], self.variables[before[1] :]
+                self.stacks = before[2]
         self.counted(run, None)
         out = run.out
         assert out is not None
-        if not stash:
-            self.forget(marker)
-        if value is not None and (kind == "vjp" or self.lanes == 1):
-            self.put(f"func.{kind}({f}, {names})[0]", value, out.expr, dict(out.ledger))
-        if pull is not None:
+        if value is not None:
+            entries = out.entries if kind == "vjp" else (total(out.entries),)
+            self.put(f"func.{kind}({f}, {names})[0]", value, entries, dict(out.ledger))
+        if kind == "vjp":
             p = self.fresh("pull")
             self.line(f"_, {p} = func.vjp({f}, {names})")
             if self.chance(0.5):
-                self.pullbacks.append((p, pull, out, run.arguments, run.tape))
-            assert seed is not None
-            return self.pulled(p, pull, out, run.arguments, run.tape, seed)
-        return self.transformed(f"func.{kind}({f})({names})", result, out, run.arguments[run.chosen], run.tape, None)
+                self.pullbacks.append((p, made, out, run.arguments, run.tape))
+            return self.pulled(p, made, out, run.arguments, run.tape)
+        return self.transformed(f"func.{kind}({f})({names})", made, out, run.arguments[run.chosen], run.tape, None)
 
     def argument(self) -> Value:
         """An argument of a transform: a value, or a literal."""
-        if self.lanes == 1 and self.chance(0.15):
-            number = self.numbers()
+        if self.chance(0.15):
+            number = self.numbers(1)[0]
             literal: Any = number
-            return Value(str(number), literal, const(number), const(number), {})
+            return Value(str(number), literal, (const(number),), (const(number),), {})
         return self.some()
 
     def counted(self, run: "Body", error: Exception | None) -> None:
@@ -81,7 +76,7 @@ class Transforms(LookUps):
         self.counts["derivatives that fit"] += bool(fits)
         self.counts["derivatives"] += bool(fits) and error is None
         if fits and error is None:
-            self.counts["derivatives not zero"] += not self.zero(derivative(run.out.expr, x.node, run.tape.birth))
+            self.counts["derivatives not zero"] += not self.zero(gradient(run.out.entries, x.nodes, None, run.tape.birth))
         if fits and error is not None:
             self.line(f"# raised although it fits: {type(error).__name__}")
             self.counts["raised although they fit"] += 1
@@ -89,37 +84,29 @@ class Transforms(LookUps):
 
     def transformed(self, code: str, result: Any, out: Value, x: Value, tape: Any, seed: Value | None) -> Value:
         """Put the derivative of a transform into the pool."""
-        true = derivative(out.expr, x.node, tape.birth)
+        true = gradient(out.entries, x.nodes, None if seed is None else seed.entries, tape.birth)
         ledger = taken_out(out.ledger, self.tapes.since(tape.birth))
-        if seed is not None:
-            true, ledger = mul(true, seed.expr), merged(ledger, seed.ledger)
-        return self.put(code, result, true, ledger)
+        return self.put(code, result, true, ledger if seed is None else merged(ledger, seed.ledger))
 
-    def pulled(self, p: str, pull: Any, out: Value, arguments: list[Value], tape: Any, seed: Value) -> Value:
+    def pulled(self, p: str, pull: Any, out: Value, arguments: list[Value], tape: Any) -> Value:
         """Pull a cotangent back."""
-        g = pull(seed.tensor)[0]
-        return self.transformed(f"{p}({seed.name})[0]", g, out, arguments[0], tape, seed)
+        seed = self.seed_for(out)
+        return self.transformed(f"{p}({seed.name})[0]", pull(seed.tensor)[0], out, arguments[0], tape, seed)
 
     def pull(self) -> Value:
         """Use an old pullback."""
-        p, pull, out, arguments, tape = self.random.choice(self.pullbacks)
-        return self.pulled(p, pull, out, arguments, tape, self.some())
+        return self.pulled(*self.random.choice(self.pullbacks))
 
-    def second(self) -> Value:
+    def second(self) -> Value | None:
         """A second derivative by two transforms of one line."""
         x, c = self.argument(), self.some()
-        if self.lanes > 1 or max(map(abs, (*x.expr.value(), *c.expr.value()))) > 10:
-            raise LevelError("not in this program")
-        z = name(x.expr)
-        body = mul(Expr("sin", mul(z, c.expr)), z)
+        if len(x.entries) > 1 or len(c.entries) > 1 or not (x.small(10.0) and c.small(10.0)):
+            return None
+        z = name(x.entries[0])
+        body = mul(Expr("sin", mul(z, c.entries[0])), z)
         true = derivative(derivative(body, z), z)
         made = func.grad(func.grad(lambda t: (t * c.tensor).sin() * t))(x.tensor)
-        return self.put(f"grad(grad(lambda t: sin(t {c.name}) t))({x.name})", made, true, merged(x.ledger, c.ledger))
-
-    def forget(self, marker: tuple[int, int, Any]) -> None:
-        """Leave nothing of what was made inside a transform."""
-        del self.pool[marker[0] :]
-        del self.variables[marker[1] :]
+        return self.put(f"grad(grad(lambda t: sin(t {c.name}) t))({x.name})", made, (true,), merged(x.ledger, c.ledger))
 
 
 class Body:
@@ -142,7 +129,7 @@ class Body:
             self.mask = p.tapes.mask([self.tape])
             p.transforms.append(self.tape)
             for k, (z, given) in enumerate(zip(zs, self.given, strict=True)):
-                self.arguments.append(p.as_variable(p.put(f"z{k}", z, given.expr, given.ledger)))
+                self.arguments.append(p.as_variable(p.put(f"z{k}", z, given.entries, given.ledger)))
             mine = self.steps(self.arguments[self.chosen])
             self.out = mine
             p.line(f"return {mine.name}{'.sum()' if self.scalar else ''}")
@@ -158,7 +145,7 @@ class Body:
             p.stack(p.fresh("S"), f"{mine.name}.backend", mine.tensor.backend)
         for _ in range(p.random.randint(1, 5)):
             made = p.step(self.next_step(p.random.random(), mine))
-            mine = made if made is not None and max(map(abs, made.expr.value())) < BIG else mine
+            mine = made if made is not None and made.small() else mine
         if p.chance(0.6):
             mine = p.step(lambda: p.operation(mine, p.random.choice(self.arguments))) or mine
         return mine
@@ -176,5 +163,5 @@ class Body:
     def variable_inside(self, v: Value, s: str, stack: Any) -> Value:
         """The imperative style inside a transform."""
         p = self.program
-        made = p.put(f"{s}.tensor({v.name}, requires_grad=True)", stack.tensor(v.tensor, requires_grad=True), v.expr, v.ledger)
+        made = p.put(f"{s}.tensor({v.name}, requires_grad=True)", stack.tensor(v.tensor, requires_grad=True), v.entries, v.ledger)
         return p.as_variable(made)
