@@ -48,6 +48,16 @@ class Elementary(Primitives):
         """``x ** n`` for a Python float."""
         return self.pow(x, n)
 
+    def powlog(self, x: Value, y: Value, n: int) -> Value:
+        """``x ** y * log(x) ** n`` for a Python int ``n`` from 0 on, and 0 where ``x ** y`` is 0."""
+        power = self.pow(x, y)
+        if n == 0:
+            return power
+        if isinstance(x, (int, float)):
+            return self.mul0(power, (math.log(x) if x > 0 else -math.inf if x == 0 else math.nan) ** n)
+        dtype = self.dtype(power)
+        return self.mul0(power, self.powi(self.log(x if self.dtype(x) == dtype else self.cast(x, dtype)), n))
+
     def rsqrt(self, x: Value) -> Value:
         """``1 / sqrt(x)``."""
         return self.reciprocal(self.sqrt(x))

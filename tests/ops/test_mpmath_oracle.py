@@ -59,6 +59,7 @@ BINARY = {
     "mul0": (lambda x, y: x * y, (0.4, -1.1)),
     "div0": (lambda x, y: x / y, (0.4, -1.1)),
     "pow": (lambda x, y: x**y, (0.4, -1.1)),
+    "powlog": (lambda x, y: x**y * mp.log(x) ** 2, (0.4, -1.1), {"n": 2}),
     "tanh_vjp": (lambda x, y: x * (1 - y**2), (0.4, -0.6)),
     "maximum": (lambda x, y: max(x, y), (0.4, -1.1)),
     "minimum": (lambda x, y: min(x, y), (0.4, -1.1)),
@@ -135,7 +136,8 @@ def test_functions_of_one_number(backend, nest, case):
 
 @pytest.mark.parametrize("case", BINARY)
 def test_functions_of_two_numbers_and_their_mixed_partials(backend, nest, case):
-    f, point = BINARY[case]
+    f, point, *rest = BINARY[case]
+    params = rest[0] if rest else {}
     for n, m in product(range(ORDER + 1), repeat=2):
         if not 0 < n + m <= ORDER:
             continue
@@ -143,7 +145,7 @@ def test_functions_of_two_numbers_and_their_mixed_partials(backend, nest, case):
         stack = nest(backend, ORDER)
         x, y = (stack.tensor(v, requires_grad=True) for v in point)
         for order in ({x: n, y: m}, {y: m, x: n}):  # in both orders
-            z = apply(case, x, y)
+            z = apply(case, x, y, **params)
             for variable, times in order.items():
                 for _ in range(times):
                     z = z.wrt(variable)

@@ -143,13 +143,18 @@ def test_an_array_of_exponents_at_base_zero(double, nest):
 
 
 def test_a_tracked_exponent_at_base_zero(double, nest):
-    """``0**y`` is 0 for all ``y > 0``, so its derivatives by ``y`` are 0, and by the base those of the power."""
-    stack = nest(double, 2)
+    """``0**y`` is 0 for all ``y > 0``, so its derivatives by ``y`` are 0; by the base they are those of the power, mixed ones too."""
+    stack = nest(double, 4)
     x, y = stack.tensor(0.0, requires_grad=True), stack.tensor(3.0, requires_grad=True)
     with np.errstate(all="ignore"):
         z = x**y
         assert [z.wrt(v).item() for v in (x, y)] == [0.0, 0.0]
         assert [z.wrt(v).wrt(w).item() for v, w in ((x, x), (y, y), (y, x), (x, y))] == [0.0, 0.0, 0.0, 0.0]
+        assert [float(d) for d in derivatives(z, y)] == [0.0, 0.0, 0.0, 0.0]
+        assert [z.wrt(y).wrt(y).wrt(x).item(), z.wrt(x).wrt(y).wrt(y).item()] == [0.0, 0.0]
+        # x log x has no derivative at 0
+        one = stack.tensor(1.0, requires_grad=True)
+        assert (x**one).wrt(one).wrt(x).item() == -np.inf
 
 
 def test_even_functions_have_exact_derivatives_at_zero(double, nest):

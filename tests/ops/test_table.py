@@ -163,7 +163,7 @@ def test_outer_levels_keep_the_inner_coats():
 
 @pytest.mark.parametrize("op", RULED, ids=lambda op: op.name)
 def test_arrays_that_no_rule_reads_are_freed(op):
-    """After ``y = op(x)``, an argument's array lives on only if a rule reads it, or if the answer views it: reference counting is enough."""
+    """After ``y = op(x)``, an argument's array lives on only if a rule reads it, or if the answer views it. No collector is needed."""
     stack = Autodiff(NumpyBackend())
     for sample in op.samples.calls:
         arrays, params = sample.native(stack.base)
@@ -292,10 +292,11 @@ def test_python_numbers_stand_beside_coats(op):
     general = General(NumpyBackend())
     b = general.base.dressed
     x = Autodiff(Autodiff(general.base)).tensor([0.3, 0.6], requires_grad=True).value
+    params = op.samples.calls[0].params
     for args in ((x, 0.5), (0.5, x)):
         args = (np.array([True, False]), *args) if op.name == "where" else args
         if len(args) == len(op.arguments):
-            same(getattr(b, op.name)(*args), getattr(general, op.name)(*args), op.name)
+            same(getattr(b, op.name)(*args, **params), getattr(general, op.name)(*args, **params), op.name)
 
 
 def test_shared_memory_stays_watched_in_what_is_kept():

@@ -60,16 +60,19 @@ define("powf(x, n)", ELEMENTWISE, lambda b, g, x, n: b.mul0(g, b.scale(b.powf(x,
     special={(0.0, 2.5): (0.0, 0.0, None), (0.0, 0.5): INFINITE}))
 
 
-def _log(b: Any, x: Any, out: Any) -> Any:
-    """``log x`` in the dtype of the answer; of a Python number, which the base of ``2.0 ** y`` is, a Python number."""
-    if isinstance(x, (int, float)):
-        return math.log(x) if x > 0 else -math.inf if x == 0 else math.nan
-    dtype = b.dtype(out)
-    return b.log(x if b.dtype(x) == dtype else b.cast(x, dtype))
-
-
 define("pow(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.mul0(y, b.pow(x, b.sub(y, 1.0)))),
-       lambda b, g, x, out: b.mul0(g, b.mul0(out, _log(b, x, out))), samples=binary(POSITIVE, REAL))
+       lambda b, g, x, y: b.mul0(g, b.powlog(x, y, 1)), samples=binary(POSITIVE, REAL))
+
+
+def _powlog(b: Any, g: Any, x: Any, y: Any, n: int) -> Any:
+    """``x^(y-1) (y log^n x + n log^(n-1) x)``."""
+    less = b.sub(y, 1.0)
+    return b.mul0(g, b.add(b.mul0(y, b.powlog(x, less, n)), b.scale(b.powlog(x, less, n - 1), float(n))))
+
+
+# x^y log^n x: an op, so that all derivatives by the exponent are 0 where x^y is, as they are at x = 0
+define("powlog(x, y, n)", ELEMENTWISE, _powlog, lambda b, g, x, y, n: b.mul0(g, b.powlog(x, y, n + 1)), samples=calls(
+    *(Sample(sample.arrays, {"n": n}) for n in (1, 2) for sample in binary(POSITIVE, REAL).calls[n::3])))
 define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.scale(out, 2.0)), samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(b.mul0(b.mul0(b.scale(g, -0.5), out), out), out),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
