@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 from fuzz.ledger import detached, merged, taken_out
+from fuzz.program import Program
 from fuzz.run import many, one, shrunk, summary
 from fuzz.steps import UNARY
 from fuzz.truth import Expr, add, const, cut, derivative, exact, gradient, mul, name, paired, scaled, symbol
+
+from nestgrad.backends import TorchBackend
 
 RUN = Path(__file__).parent / "fuzz" / "run.py"
 MOST_THAT_RAISE = 0.1
@@ -34,6 +37,13 @@ def test_a_few_hundred_random_programs_are_right():
     counts, faults = many(range(300))
     assert not faulty(counts, faults)
     assert counts["derivatives not zero"] > 1000
+
+
+def test_random_programs_over_torch_are_right():
+    base, counts = TorchBackend(dtype="float64"), Counter()
+    for seed in range(60):
+        Program(seed, counts, base=base).run()
+    assert counts["derivatives not zero"] > 200
 
 
 @pytest.mark.fuzz

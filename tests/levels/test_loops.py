@@ -167,6 +167,23 @@ def test_a_gradient_through_fifty_inner_gradient_steps(style: str):
     np.testing.assert_allclose(got, right, rtol=1e-12)
 
 
+def test_marks_stay_as_few_as_the_tapes_they_are_of():
+    s = stack(2)
+    average, w = s.tensor(0.0), var(s, 1.5)
+    for k in range(100):
+        g = gradient(w, var(s, POINTS))
+        average = 0.9 * average + 0.1 * g * func.grad(lambda v, g: (v * g).sin())(w, g)
+        w = s.tensor(w - 0.01 * g, requires_grad=True)
+        assert set(average.marks) <= {s.tape, s.inner.tape}, k
+        assert average.tracked_on() == ()
+    right, value = 1.5, 0.0
+    for _ in range(100):
+        g = by_hand(right)
+        value = 0.9 * value + 0.1 * g * g * math.cos(right * g)
+        right -= 0.01 * g
+    np.testing.assert_allclose(average.numpy(), value, **CLOSE)
+
+
 # ---------------------------------------------------------------- perturbation confusion
 def imperative(levels: int) -> Callable[..., Any]:
     s = stack(levels)

@@ -55,9 +55,10 @@ class Pool:
         seed: Number of the program.
         counts: Where to count what happens.
         skip: Steps to leave out.
+        base: Base backend; NumPy's in double precision if none is given.
     """
 
-    def __init__(self, seed: int, counts: Counter[str], skip: Collection[int] = ()) -> None:
+    def __init__(self, seed: int, counts: Counter[str], skip: Collection[int] = (), base: Any = None) -> None:
         self.seed, self.counts, self.skip = seed, counts, frozenset(skip)
         self.random = random.Random(f"{seed}")
         self.sizes = self.random.choice(((1,), (1,), (1, 3, 3)))
@@ -71,7 +72,7 @@ class Pool:
         self.pullbacks: list[tuple[str, Any, Value, list[Value], Any]] = []
         self.tapes = Tapes()
         self.names = 0
-        self.base = NumpyBackend()
+        self.base = base or NumpyBackend()
         self.stacks: list[tuple[str, Any]] = []
         inner, stack = "base", self.base
         for k in range(1, self.random.randint(1, 4) + 1):

@@ -30,7 +30,7 @@ class Steps(Pool):
         """A variable; now and then over memory that is shared."""
         (s, stack), numbers = self.some_stack(), self.numbers()
         levels, data = self.levels(stack), numbers if len(numbers) > 1 else numbers[0]
-        if self.chance(0.1):
+        if self.chance(0.1) and self.base.name == "numpy":
             code = f"{s}.from_numpy(np.array({data}), requires_grad=True, levels={levels})"
             made = stack.from_numpy(np.array(data), requires_grad=True, levels=levels)
         else:
