@@ -17,6 +17,8 @@ PYTEST_ARGS ?=
 # How many random programs `make fuzz` runs, and from which seed.
 PROGRAMS ?= 100000
 SEED ?= 0
+# Options and names of measurements for `make bench`; --write puts the tables into docs/performance.md.
+BENCH ?=
 
 .PHONY: help setup demo test check lint types docs docs-serve fuzz soak bench clean
 
@@ -82,7 +84,7 @@ soak: $(VENV)/stamp-test
 	$(ONE_THREAD) $(PY) -m pytest -n auto -m slow $(PYTEST_ARGS) $(TESTS)
 
 bench: $(VENV)/stamp-bench
-	$(ONE_THREAD) $(PY) -m pytest -m bench -s $(PYTEST_ARGS) benchmarks
+	$(ONE_THREAD) $(PY) -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
