@@ -22,8 +22,8 @@ CALLED = {
 
 # Ops without a function of their own, and why.
 INTERNAL = {
-    "powi": "power with a whole number", "powf": "power with another number", "powlog": "the rule of pow by its exponent", "scale": "multiply by a Python number",
-    "per": "division by a count",
+    "powi": "power with a whole number", "powf": "power with another number", "powlog": "the rule of pow by its exponent",
+    "scale": "multiply by a Python number", "per": "division by a count",
     "mul0": "rules: 0 where the cotangent is 0", "mul00": "the rule of mul0", "div0": "rules: 0 where the cotangent is 0",
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
     "triple": "rules: a product of three in one kernel", "product": "matmul with its operands transposed, in rules",
