@@ -36,6 +36,12 @@ def backend(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture(scope="session")
+def fifty_digits() -> Any:
+    """A backend that is as exact as mpmath with fifty digits."""
+    return BACKENDS["fifty digits"]
+
+
+@pytest.fixture(scope="session")
 def nest() -> Any:
     """``nest(backend, 3)`` is ``Autodiff(Autodiff(Autodiff(backend)))``."""
 

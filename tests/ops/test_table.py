@@ -1,19 +1,16 @@
-"""The op table: what ``define`` refuses, what nodes keep, and that the generated recorders do what the general way does."""
+"""The op table: what ``define`` refuses, and what nodes keep."""
 
-import random
 import weakref
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nestgrad.backends import Backend, NumpyBackend, TorchBackend
+from nestgrad.backends import Backend, NumpyBackend
 from nestgrad.levels.autodiff import Autodiff
-from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
 from nestgrad.levels.dressed import Dressed
-from nestgrad.levels.reverse.node import Node, Tracked
+from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.shared import Shared
 from nestgrad.ops import TABLE, Kind, table
 from nestgrad.ops.samples import unary
@@ -21,8 +18,7 @@ from nestgrad.ops.table import BILINEAR, COMPOSITE, CONSTANT, ELEMENTWISE, LINEA
 from nestgrad.tensor.handle import apply
 
 SAMPLES = unary(0.0, 1.0)
-RECORDED = [op for op in TABLE.values() if op.kind is not Kind.COMPOSITE]
-RULED = [op for op in RECORDED if op.kind is not Kind.CONSTANT]
+RULED = [op for op in TABLE.values() if op.kind not in (Kind.COMPOSITE, Kind.CONSTANT)]
 
 
 @pytest.fixture
@@ -206,208 +202,9 @@ def _needed(op: Any, k: int, free: list[int]) -> bool:
     return any(op.rules[j] is not None and op.arguments[k] in op.rules[j].reads for j in free)
 
 
-# generated recorders against the general way
-
-
-class General(Dressed):
-    """The backend over dressed values without generated code: everything goes by ``Tracked.apply``."""
-
-    def _recorded(self, op: Any) -> Any:
-        base = getattr(self.base, op.name)
-
-        def run(*given: Any, **named: Any) -> Any:
-            count = len(given) if op.variadic else len(op.arguments)
-            args, rest = given[:count], given[count:]
-            defaults = dict(zip(op.params[len(op.params) - len(op.defaults) :], op.defaults, strict=True))
-            params = {**defaults, **dict(zip(op.params, rest, strict=False)), **named}
-            values = tuple(params[p] for p in op.params)
-            if any(isinstance(a, Coat) for a in args):
-                if op.kind is Kind.CONSTANT and any(isinstance(a, Tracked) for a in args):
-                    return run(*(a.value if isinstance(a, Tracked) else a for a in args), **params)
-                return self.mixed(op, args, values)
-            return base(*args, **params) if op.variadic else base(*args, *values)
-
-        return run
-
-
-def same(p: Any, q: Any, where: str) -> None:
-    """Two values are alike: coats of the same tapes, nodes of the same ops with the same parents, rules and kept values, equal arrays."""
-    assert isinstance(p, Coat) == isinstance(q, Coat), where
-    if not isinstance(p, Coat):
-        if isinstance(p, (tuple, list)):
-            assert len(p) == len(q), where
-            for k, (v, w) in enumerate(zip(p, q, strict=True)):
-                same(v, w, f"{where}[{k}]")
-        elif hasattr(p, "shape"):
-            np.testing.assert_array_equal(np.asarray(p), np.asarray(q), err_msg=where)
-        else:
-            assert p == q or p is q, where
-        return
-    assert type(p) is type(q) and p.tape is q.tape, where
-    if isinstance(p, Tracked):
-        alike(p.node, q.node, f"{where}.node")
-    same(p.value, q.value, f"{where}.value")
-
-
-def alike(m: Node, n: Node, where: str) -> None:
-    if m is n:
-        return
-    assert (m.op, tuple(m.shape), m.lo) == (n.op, tuple(n.shape), n.lo), where
-    assert m.edges is not None and n.edges is not None and len(m.edges) == len(n.edges), where
-    for k, ((parent, rule, saved), (other, another, kept_there)) in enumerate(zip(m.edges, n.edges, strict=True)):
-        assert parent is other, f"{where}: parent {k}"
-        assert rule is another, f"{where}: rule {k}"
-        same(tuple(saved), tuple(kept_there), f"{where}: what edge {k} keeps")
-
-
-@pytest.mark.parametrize("backend", [NumpyBackend(), TorchBackend(dtype="float64")], ids=repr)
-@pytest.mark.parametrize("op", RECORDED, ids=lambda op: op.name)
-def test_generated_recorders_do_what_the_general_way_does(op, backend):
-    """On random mixtures: each argument a constant, shared memory, or tracked on any subset of three levels, directly or not."""
-    rng = random.Random(op.name)
-    general = General(backend)
-    stack = Autodiff(Autodiff(Autodiff(backend)))
-    for _ in range(24):
-        sample = rng.choice(op.samples.calls)
-        arrays, params = sample.native(backend)
-        args = []
-        for k, a in enumerate(arrays):
-            free = backend.is_floating(a) and k not in sample.exact
-            how = rng.choice(["constant", "shared", *(["tracked"] * 4 if free else [])])
-            x = stack.tensor(a)
-            if how == "shared":
-                x = getattr(stack, f"from_{backend.name}")(x.b.base.cast(a, backend.dtype(a)))
-            elif how == "tracked":
-                x = stack.tensor(a, requires_grad=True, levels=rng.sample([1, 2, 3], rng.randint(1, 3)))
-                if rng.random() < 0.5:
-                    x = x * 1.0
-            args.append(x.value)
-        if op.name == "mul" and rng.random() < 0.3:
-            args[1] = args[0]  # one value as both
-        same(getattr(stack.dressed, op.name)(*args, **params), getattr(general, op.name)(*args, **params), op.name)
-
-
-@pytest.mark.parametrize("op", [op for op in RULED if op.broadcasts and op.name != "unit"], ids=lambda op: op.name)
-def test_python_numbers_stand_beside_coats(op):
-    general = General(NumpyBackend())
-    b = general.base.dressed
-    x = Autodiff(Autodiff(general.base)).tensor([0.3, 0.6], requires_grad=True).value
-    params = op.samples.calls[0].params
-    for args in ((x, 0.5), (0.5, x)):
-        args = (np.array([True, False]), *args) if op.name == "where" else args
-        if len(args) == len(op.arguments):
-            same(getattr(b, op.name)(*args, **params), getattr(general, op.name)(*args, **params), op.name)
-
-
 def test_shared_memory_stays_watched_in_what_is_kept():
     array = np.array([1.0, 2.0])
     stack = Autodiff(NumpyBackend())
     c, x = stack.from_numpy(array), stack.tensor([3.0, 4.0], requires_grad=True)
     ((saved,),) = kept(x * c)
     assert isinstance(saved, Shared)
-
-
-# work
-
-
-class Counting(NumpyBackend):
-    """Counts calls of ops from outside, not what a method of its own calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: Counter[str] = Counter()
-        self.inside = False
-
-    def __getattribute__(self, name: str) -> Any:
-        member = super().__getattribute__(name)
-        if name not in TABLE or not callable(member):
-            return member
-
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            outer, self.inside = self.inside, True
-            self.calls[name] += not outer
-            try:
-                return member(*args, **kwargs)
-            finally:
-                self.inside = outer
-
-        return counted
-
-
-def work(f: Any, *shapes: tuple[int, ...], tracked: tuple[int, ...], levels: int = 1) -> Counter[str]:
-    """Which ops the backward pass of ``f`` runs when the arguments ``tracked`` are looked up."""
-    base = Counting()
-    stack: Any = base
-    for _ in range(levels):
-        stack = Autodiff(stack)
-    xs = [stack.tensor(np.ones(s), requires_grad=True) if k in tracked else stack.tensor(np.ones(s)) for k, s in enumerate(shapes)]
-    y = f(*xs)
-    base.calls.clear()
-    gradients = y.backward()
-    for k in tracked:
-        gradients.wrt(xs[k])
-    return base.calls
-
-
-PRODUCTS = ("matmul", "product", "einsum", "linear")
-
-
-def products(calls: Counter[str]) -> int:
-    return sum(calls[name] for name in PRODUCTS)
-
-
-def test_constants_get_no_cotangents():
-    """One product per tracked factor, none for a constant one; a bias costs no product."""
-    square = ((4, 4), (4, 4))
-    matmul = lambda x, y: x @ y
-    assert products(work(matmul, *square, tracked=(0,))) == products(work(matmul, *square, tracked=(1,))) == 1
-    assert products(work(matmul, *square, tracked=(0, 1))) == 2
-    layer = lambda x, w, z: apply("linear", x, w, z)
-    shapes = ((5, 4), (4, 4), (4,))
-    assert [products(work(layer, *shapes, tracked=t)) for t in ((0,), (1,), (2,), (1, 2), (0, 1, 2))] == [1, 1, 0, 1, 2]
-    einsum = lambda x, y, z: apply("einsum", x, y, z, subscripts="ij,jk,kl->il")
-    assert [work(einsum, *(square * 2)[:3], tracked=t)["einsum"] for t in ((0,), (1, 2), (0, 1, 2))] == [1, 2, 3]
-    for f in (lambda x, y: x * y, lambda x, y: x / y):
-        every, some = (sum(work(f, (3,), (3,), tracked=t).values()) for t in ((0, 1), (0,)))
-        assert some < every
-    assert not work(lambda x, y: x + y, (3,), (3,), tracked=(0,))
-
-
-def test_untracked_operations_record_nothing_and_cost_nothing():
-    base = Counting()
-    stack = Autodiff(Autodiff(base))
-    c = stack.tensor(np.ones((3, 3)))
-    y = (c @ c).sin() * c
-    assert not y.tracked_on() and isinstance(y.value, np.ndarray)
-    assert base.calls == Counter({"matmul": 1, "sin": 1, "mul": 1})
-
-
-def test_a_chain_after_a_constant_costs_only_its_own_part():
-    """The backward pass goes along what is tracked, not into the branch that is not."""
-    f = lambda x, w: ((x.sin() @ x.cos()).exp() @ w).tanh()
-    calls = work(f, (4, 4), (4, 4), tracked=(1,))
-    assert calls["cos"] == calls["sin"] == calls["exp"] == 0 and products(calls) == 1
-
-
-def test_a_look_up_of_one_costs_no_cotangent_of_the_other():
-    base = Counting()
-    stack = Autodiff(base)
-    x, w = (stack.tensor(np.ones((4, 4)), requires_grad=True) for _ in range(2))
-    gradients = (x @ w).backward()
-    base.calls.clear()
-    gradients.wrt(w)
-    assert products(base.calls) == 1
-    gradients.wrt(x)
-    assert products(base.calls) == 2
-
-
-def test_the_second_level_does_no_work_for_the_constants_of_the_first():
-    """The inner level records the outer pass only where it is tracked there."""
-    base = Counting()
-    stack = Autodiff(Autodiff(base))
-    x, w = stack.tensor(np.ones((4, 4)), requires_grad=True, levels=[2]), stack.tensor(np.ones((4, 4)), requires_grad=True, levels=[1])
-    g = (x @ w).tanh().wrt(x)
-    base.calls.clear()
-    g.wrt(w)
-    # g = t w' with t = tanh'(x w): cotangents of w in g, of t in g, and of w in x w; none of x, which is a constant here
-    assert products(base.calls) == 3
