@@ -1,11 +1,20 @@
 """What every backend and every level can make: Tensors. The one place where the lower rooms look up to the front."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nestgrad.levels.dressed import Dressed
     from nestgrad.tensor import Tensor
+
+
+@cache
+def _create() -> Any:
+    """The front's module. Imported late, and once: an import statement costs more than three leaves do."""
+    from nestgrad.tensor import create
+
+    return create
 
 
 class Factories:
@@ -53,15 +62,13 @@ class Factories:
             LevelError: ``requires_grad`` on a base backend, or a Tensor over another base backend.
             DTypeError: Complex data, or integers that are to require gradients.
         """
-        from nestgrad.tensor import create
-
-        return create.tensor(self, data, requires_grad, levels, dtype)
+        made: Tensor = _create().tensor(self, data, requires_grad, levels, dtype)
+        return made
 
     def variable(self, data: Any, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
         """A new variable without history: ``tensor(data.detach(), requires_grad=True)``. What one step of a loop hands to the next."""
-        from nestgrad.tensor import create
-
-        return create.variable(self, data, levels, dtype)
+        made: Tensor = _create().variable(self, data, levels, dtype)
+        return made
 
     def from_numpy(self, array: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None) -> "Tensor":
         """A Tensor that shares the memory of a NumPy array, which becomes read-only.
@@ -70,10 +77,9 @@ class Factories:
             BackendError: Not a NumPy array, or another base backend.
             MutatedError: Later, when a graph reads it after the array was made writeable again.
         """
-        from nestgrad.tensor import create
-
-        create.refuse_share(self.base, "numpy", array)
-        return create.shared(self, array, requires_grad, levels)
+        _create().refuse_share(self.base, "numpy", array)
+        made: Tensor = _create().shared(self, array, requires_grad, levels)
+        return made
 
     def from_torch(self, array: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None) -> "Tensor":
         """A Tensor that shares the memory of a torch tensor.
@@ -82,7 +88,6 @@ class Factories:
             BackendError: Not a torch tensor, or another base backend.
             MutatedError: Later, when a graph reads it after it was written into.
         """
-        from nestgrad.tensor import create
-
-        create.refuse_share(self.base, "torch", array)
-        return create.shared(self, array, requires_grad, levels)
+        _create().refuse_share(self.base, "torch", array)
+        made: Tensor = _create().shared(self, array, requires_grad, levels)
+        return made

@@ -17,7 +17,11 @@ from nestgrad.backends.contractions import parse
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 _at_least_1d: Any = torch.atleast_1d
-_tanh_backward: Any = torch.ops.aten.tanh_backward.default
+_matmul: Any = torch.matmul
+_times_transposed: Any = torch._C._nn.linear  # the transpose is taken in C++
+_addcmul: Any = torch.addcmul
+# The function in C++ without the Python around it.
+_tanh_backward: Any = getattr(torch.ops.aten.tanh_backward.default, "_op", torch.ops.aten.tanh_backward.default)
 
 
 class TorchBackend(Backend):
@@ -41,7 +45,8 @@ class TorchBackend(Backend):
             if not torch.cuda.is_available():
                 raise BackendError(f"TorchBackend: torch finds no CUDA device for {device!r}; use device='cpu'")
             place = torch.device("cuda", torch.cuda.current_device() if place.index is None else place.index)
-        self._numbers: dict[tuple[float, torch.dtype, torch.device], torch.Tensor] = {}
+        self._numbers: dict[tuple[float, torch.dtype], torch.Tensor] = {}
+        self._nothings: dict[torch.dtype, torch.Tensor] = {}
         self.default_device = place
         self.default_dtype = torch.float32
         self.default_dtype = self.resolve_dtype(dtype)
@@ -295,24 +300,31 @@ class TorchBackend(Backend):
 
     def _number(self, c: float, x: torch.Tensor) -> torch.Tensor:
         """``c`` as an array without axes, which costs half the time of a number."""
-        key = (c, x.dtype, x.device)
-        if key not in self._numbers:
+        key = (c, x.dtype)
+        number = self._numbers.get(key)
+        if number is None:
             if len(self._numbers) > 1000:
                 self._numbers.clear()
-            self._numbers[key] = torch.tensor(c, dtype=x.dtype, device=x.device)
-        return self._numbers[key]
+            number = self._numbers[key] = torch.tensor(c, dtype=x.dtype, device=self.default_device)
+        return number
 
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
-        t = torch.mul(x, y)
-        if not isinstance(z, torch.Tensor) or z.shape != t.shape or z.dtype != t.dtype:
-            return self.scale(torch.mul(t, z), c)
-        t.mul_(z)
-        return t.mul_(self._number(c, t))
+        try:
+            dtype = x.dtype
+            if z.dtype is dtype and dtype.is_floating_point:  # two passes over the memory of one new array, instead of three of two
+                nothing = self._nothings.get(dtype)
+                if nothing is None:  # minus zero keeps the sign of a zero that it is added to
+                    nothing = self._nothings[dtype] = torch.tensor(-0.0, dtype=dtype, device=self.default_device)
+                return _addcmul(nothing, x, y, value=c).mul_(z)
+        except (RuntimeError, TypeError, AttributeError):  # z is larger than the product of x and y, or one is a Python number
+            pass
+        return self.scale(torch.mul(torch.mul(x, y), z), c)
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
-        if isinstance(g, torch.Tensor) and isinstance(y, torch.Tensor):
+        try:
             return _tanh_backward(g, y)
-        return torch.mul(g, 1 - y * y)
+        except (RuntimeError, TypeError):  # a Python number, or shapes that do not broadcast
+            return torch.mul(g, 1 - y * y)
 
     # whole arrays
 
@@ -385,7 +397,9 @@ class TorchBackend(Backend):
 
     def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
         try:
-            return torch.matmul(x.mT if tx else x, y.mT if ty else y)
+            if ty and not tx and y.dim() == 2:
+                return _times_transposed(x, y)
+            return _matmul(x.mT if tx else x, y.mT if ty else y)
         except RuntimeError:
             if x.dtype == y.dtype:
                 raise

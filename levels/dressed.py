@@ -1,6 +1,6 @@
 """The backend over dressed values: the same methods as a base backend, and any operand may wear coats."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,8 @@ class Dressed:
     def __init__(self, base: Any, table: Mapping[str, Op] = TABLE) -> None:
         self.base = base
         self.table = table
+        self.shape = _shape_of(base)
+        self.dtype = _dtype_of(base)
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)
@@ -62,18 +64,6 @@ class Dressed:
         youngest: Coat = max((a for a in args if isinstance(a, Coat)), key=lambda coat: coat.tape.birth)
         return youngest.apply(self, op, args, params)
 
-    def shape(self, p: Any) -> tuple[int, ...]:
-        """Shape of a value; ``()`` of a Python scalar."""
-        if p.__class__ is Tracked:
-            shape: tuple[int, ...] = p.node.shape
-            return shape
-        p = bare(p)
-        return () if isinstance(p, (bool, int, float)) else self.base.shape(p)
-
-    def dtype(self, p: Any) -> Any:
-        """Dtype of a value."""
-        return self.base.dtype(bare(p))
-
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
         while isinstance(p, Coat):
@@ -82,3 +72,35 @@ class Dressed:
 
     def __repr__(self) -> str:
         return f"dressed {self.base!r}"
+
+
+def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
+    """The function that gives the shape of a value over ``base``; ``()`` of a Python scalar. Asked once for each op that is recorded."""
+    raw = base.shape
+
+    def shape(p: Any) -> tuple[int, ...]:
+        if isinstance(p, Coat):
+            if p.__class__ is Tracked:
+                return p.node.shape
+            p = bare(p)
+        if p.__class__ in _NUMBERS:
+            return ()
+        found: tuple[int, ...] = raw(p)
+        return found
+
+    return shape
+
+
+def _dtype_of(base: Any) -> Callable[[Any], Any]:
+    """The function that gives the dtype of a value over ``base``."""
+    raw = base.dtype
+
+    def dtype(p: Any) -> Any:
+        while isinstance(p, Coat):
+            p = p.value
+        return raw(p)
+
+    return dtype
+
+
+_NUMBERS = frozenset({bool, int, float})

@@ -15,6 +15,7 @@ NONE: Marks = {}
 class Moment(float):
     """An age, with the story of how a value was taken out, for error messages."""
 
+    __slots__ = ("words",)
     words: tuple[object, ...]
 
     def __new__(cls, age: float, *words: object) -> "Moment":

@@ -9,36 +9,33 @@ from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import oldest, without
-from nestgrad.levels.marks import Marks, join, left, opened
+from nestgrad.levels.marks import NONE, Marks, join, left, opened
 
 
 def settle(values: Sequence[Any], marks: Sequence[Marks]) -> tuple[list[Any], Marks]:
     """The values as they may meet, and the marks of what is made of them."""
-    pairs = [opened(p, m) for p, m in zip(values, marks, strict=True)]
-    union = pairs[0][1]
-    for _, m in pairs[1:]:
+    meeting = []
+    union = NONE
+    for p, m in zip(values, marks, strict=True):
+        if isinstance(p, Coat) or m:
+            p, m = opened(p, m)
+        meeting.append(p)
         union = join(union, m)
-    off = _clash([p for p, _ in pairs], union)
+    off = _clash(meeting, union)
     if not off:
-        return [p for p, _ in pairs], union
-    for p, _ in pairs:
+        return meeting, union
+    for p in meeting:
         union = left(p, off, union, "it met a value that was taken out of this level")
-    return [without(p, off) for p, _ in pairs], union
+    return [without(p, off) for p in meeting], union
 
 
 def fitted(p: Any, marks: Marks) -> tuple[Any, Marks]:
     """A result brought under the invariant: what it has recorded on a tape is younger than its mark of that tape."""
-    off = _clash([p], marks)
+    off = _clash([p], marks) if isinstance(p, Coat) else None
     if not off:
         return p, marks
     return without(p, off), left(p, off, marks, "its own derivative had been taken out of this level")
 
 
 def _clash(values: Sequence[Any], marks: Marks) -> list[Tape]:
-    off = []
-    for tape, moment in marks.items():
-        for p in values:
-            if isinstance(p, Coat) and oldest(p, tape) <= moment:
-                off.append(tape)
-                break
-    return off
+    return [tape for tape, moment in marks.items() if any(isinstance(p, Coat) and oldest(p, tape) <= moment for p in values)]

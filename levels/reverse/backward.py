@@ -68,7 +68,7 @@ class Pass:
 
     def reaches(self, node: Node) -> bool:
         """Whether the root depends on the node, if only with zero derivative."""
-        return node in self.find()
+        return node in (self.children or self.find())
 
     def cotangent(self, target: Node) -> Any:
         """The cotangent of a node that the root reaches; ``None`` if nothing arrives, which means exactly zero.
@@ -170,7 +170,7 @@ class Pass:
             done, bit = sent.get(node, 0), 1
             for parent, rule, saved in edges:
                 if parent in needed and not done & bit:
-                    done |= bit
+                    done += bit
                     if rule is not None:
                         try:
                             c = rule(b, g, *saved)
@@ -178,8 +178,9 @@ class Pass:
                             raise self._explained(error, node) from error
                         if parent.shape != node.shape and node.op.broadcasts:  # type: ignore[union-attr]
                             c = sum_to(b, c, parent.shape)
-                        cotangents[parent] = add(cotangents[parent], c) if parent in cotangents else c
-                bit <<= 1
+                        before = cotangents.get(parent)
+                        cotangents[parent] = c if before is None else add(before, c)
+                bit += bit
             sent[node] = done
             if done == bit - 1 and node not in asked and not self.keep:
                 del cotangents[node]

@@ -111,7 +111,9 @@ def leaf(tape: Tape, value: Any, shape: tuple[int, ...]) -> Tracked:
     node = Node()
     node.age = node.lo = now()
     node.op, node.shape, node.edges = "variable", shape, ()
-    return tracked(tape, value, node)
+    coat = Tracked()
+    coat.tape, coat.value, coat.node = tape, value, node
+    return coat
 
 
 def identity(tape: Tape, value: Any, before: Tracked) -> Tracked:

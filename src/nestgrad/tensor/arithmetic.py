@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.coats import bare
+from nestgrad.levels.mixing import settle
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.ops.shapes import swap_last
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, is_floating, is_scalar, make, real, test
@@ -176,6 +177,9 @@ def _binary(name: str, x: Any, y: Any) -> "Tensor":
     if x.__class__ is float or x.__class__ is int:
         value = y.value if y.value.__class__ is Tracked else real(y) if name == "div" else _beside(y, x)
         return make(y.b, getattr(y.b, name)(x, value), y.marks)
+    if x.__class__ is y.__class__ and x.value.__class__ is y.value.__class__ is Tracked and x.b is y.b:  # the marks differ
+        (p, q), marks = settle((x.value, y.value), (x.marks, y.marks))
+        return make(x.b, getattr(x.b, name)(p, q), marks)
     known, other = (x, y) if isinstance(x, Handle) else (y, x)
     if not can_meet(known.b, other):
         return _unknown(name, known.b, other)

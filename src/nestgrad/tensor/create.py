@@ -8,7 +8,7 @@ from nestgrad.levels.base import Tape
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.shared import share
-from nestgrad.tensor.differentiation import as_variable, listed
+from nestgrad.tensor.differentiation import as_variable, listed, oldest_first
 from nestgrad.tensor.handle import Handle, make, real_only
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def shared(stack: Any, array: Any, requires_grad: bool = False, levels: Sequence
 
 
 def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
-    """The tapes of a stack that ``levels`` (numbers from 1, or Autodiff levels) name; all of them for ``None``."""
+    """The tapes of a stack that ``levels`` (numbers from 1, or Autodiff levels) name, oldest first; all of them for ``None``."""
     tapes: tuple[Tape, ...] = stack.tapes
     if not tapes:
         raise LevelError(f"requires_grad: {stack!r} is a base backend and tracks nothing. Try Autodiff({stack!r}).tensor(...)")
@@ -55,7 +55,7 @@ def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
             raise LevelError(f"levels: got {level!r}; expected numbers from 1 (innermost) to {len(tapes)}, or Autodiff levels")
     if not picked:
         raise LevelError("levels: got none; expected at least one level that is to track the variable")
-    return tuple(picked)
+    return oldest_first(picked)
 
 
 def raw(base: Any, data: Any, dtype: Any) -> Any:

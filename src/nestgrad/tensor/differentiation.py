@@ -1,6 +1,6 @@
 """Methods of levels: variables, taking out, differentiating."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class Differentiation(Handle):
             LevelError: No level given, and none tracks it.
             DTypeError: Not a floating dtype.
         """
-        tapes = self.tracked_on() if levels is None else tuple(_tape(level) for level in listed(levels))
+        tapes = oldest_first(self.tracked_on() if levels is None else [_tape(level) for level in listed(levels)])
         if not tapes:
             raise LevelError(
                 "require_grad: this tensor is a constant on every level, so there is none to track it. "
@@ -156,19 +156,25 @@ class Differentiation(Handle):
 
 
 def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
-    """``x`` as a new variable on ``tapes`` (design rule 5).
+    """``x`` as a new variable on ``tapes``, oldest first (design rule 5).
 
     Raises:
         DTypeError: Not a floating dtype.
     """
-    value, marks = opened(x.value, x.marks)
+    value, marks = x.value, x.marks
+    if isinstance(value, Coat) or marks:
+        value, marks = opened(value, marks)
     if not x.b.base.is_floating(bare(value)):
         raise DTypeError(
             f"requires_grad: got dtype {x.b.dtype(value)}; expected a floating one, since integers and booleans have no derivative. "
             "Try dtype='float64', or x.astype('float64')"
         )
-    oldest_first = tapes if len(tapes) == 1 else sorted(set(tapes), key=attrgetter("birth"))
-    return make(x.b, variable(value, oldest_first, tuple(x.b.shape(value))), marks)
+    return make(x.b, variable(value, tapes, tuple(x.b.shape(value))), marks)
+
+
+def oldest_first(tapes: Iterable[Tape]) -> tuple[Tape, ...]:
+    """Each tape once, by birth: the order in which coats are put on. The tapes of a stack are in it already."""
+    return tuple(sorted(set(tapes), key=attrgetter("birth")))
 
 
 def _gradients(name: str, grads: Any) -> Gradients:

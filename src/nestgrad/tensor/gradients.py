@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import bare, on, tied, worn
+from nestgrad.levels.coats import bare, tied, worn
 from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.levels.reverse.backward import Pass
@@ -29,8 +29,8 @@ class Gradients:
 
     def __init__(self, root: "Tensor", seed: Operand | None, check_independent: bool) -> None:
         self._root: Tensor | None = root
-        self._level = root.value.tape.number
-        self._tapes = [coat.tape for coat in worn(root.value) if isinstance(coat, Tracked)]
+        self._level: int = root.value.tape.number
+        self._tapes = _tracked_on(root.value)
         self._seed = checked_seed(root, seed)
         self._check = check_independent
         self._passes: dict[Tape, _OnTape] = {}
@@ -45,7 +45,7 @@ class Gradients:
     def wrt(self, x: "Tensor") -> "Tensor":
         """The derivative of the root by ``x``; see ``Tensor.grad``."""
         with self._lock:
-            given = self._replacement(x)
+            given = self._replacement(x) if self._given else None
             return self._look(x) if given is None else given
 
     __getitem__ = wrt
@@ -64,8 +64,8 @@ class Gradients:
                 return True
             if self._root is None:
                 return False
-            tape = self._tape(x)
-            return tape is not None and self._on(tape).passing.reaches(_node(x, tape))
+            coat = self._common(x)
+            return coat is not None and self._on(coat.tape).passing.reaches(coat.node)
 
     def remove(self, x: "Tensor") -> "Tensor":
         """The derivative by ``x``, which this object then forgets; it is computed again if asked for again."""
@@ -109,15 +109,15 @@ class Gradients:
                 passing.run(passing.leaves(), free=True)
                 return
             wanted = _tensors(wrt)
-            tapes = [self._tape(x) for x in wanted]
-            for tape in dict.fromkeys(t for t in tapes if t is not None):
+            coats = [self._common(x) for x in wanted]
+            for tape in dict.fromkeys(coat.tape for coat in coats if coat is not None):
                 passing = self._on(tape).passing
-                nodes = [_node(x, tape) for x, t in zip(wanted, tapes, strict=True) if t is tape]
+                nodes = [coat.node for coat in coats if coat is not None and coat.tape is tape]
                 passing.run([n for n in nodes if passing.reaches(n)], free=not retain_graph)
-            for x, tape in zip(wanted, tapes, strict=True):
+            for x, coat in zip(wanted, coats, strict=True):
                 result = self._look(x)
-                if tape is not None:
-                    self._given[_node(x, tape).age] = result
+                if coat is not None:
+                    self._given[coat.node.age] = result
             self.close()
 
     def _replacement(self, x: "Tensor") -> "Tensor | None":
@@ -132,13 +132,13 @@ class Gradients:
         coats = [coat for coat in worn(_tensor(x).value) if isinstance(coat, Tracked)]
         return next((coat for coat in coats if coat.tape in self._tapes), coats[0] if coats else None)
 
-    def _tape(self, x: "Tensor") -> Tape | None:
-        """The youngest tape on which root and ``x`` are both tracked."""
-        its = _tensor(x).value
-        while isinstance(its, Coat):
-            if its.tape in self._tapes and isinstance(its, Tracked):
-                return its.tape
-            its = its.value
+    def _common(self, x: "Tensor") -> Tracked | None:
+        """The coat of ``x`` on the youngest tape that tracks both it and the root."""
+        coat, tapes = _tensor(x).value, self._tapes
+        while isinstance(coat, Coat):
+            if coat.tape in tapes and isinstance(coat, Tracked):
+                return coat
+            coat = coat.value
         return None
 
     def _on(self, tape: Tape) -> "_OnTape":
@@ -154,16 +154,15 @@ class Gradients:
                 f"grad: these gradients were computed with wrt=[...] or closed, and do not know this tensor of shape {x.shape}. "
                 "Try to add it to wrt, or backward() without wrt"
             )
-        tape = self._tape(x)
-        if tape is None:
-            raise self._unreached(x, tape)
-        at = self._on(tape)
-        node = _node(x, tape)
-        if not at.passing.reaches(node):
-            raise self._unreached(x, tape)
-        result = at.result(x, at.passing.cotangent(node))
+        coat = self._common(x)
+        if coat is None:
+            raise self._unreached(x, None)
+        at = self._on(coat.tape)
+        if not at.passing.reaches(coat.node):
+            raise self._unreached(x, coat.tape)
+        result = at.result(x, at.passing.cotangent(coat.node))
         if self._check:
-            self._independent(x, tape, node)
+            self._independent(x, coat.tape, coat.node)
         return result
 
     def _unreached(self, x: "Tensor", tape: Tape | None) -> Exception:
@@ -233,13 +232,20 @@ class _OnTape:
             g = tied(b.base.full(tuple(x.shape), 0.0, b.dtype(x.value)), self.seed, tuple(x.shape))
         elif b.dtype(g) != b.dtype(x.value):
             g = b.cast(g, b.dtype(x.value))
-        value, marks = fitted(tied(g, self.inner, tuple(x.shape)), self.marks)
+        if self.inner.__class__ is Tracked:
+            g = tied(g, self.inner, tuple(x.shape))
+        value, marks = fitted(g, self.marks)
         return make(b, value, marks)
 
 
-def _node(x: "Tensor", tape: Tape) -> Node:
-    node: Node = on(x.value, tape).node
-    return node
+def _tracked_on(p: Any) -> list[Tape]:
+    """Tapes that track a value, outermost first."""
+    tapes = []
+    while isinstance(p, Coat):
+        if isinstance(p, Tracked):
+            tapes.append(p.tape)
+        p = p.value
+    return tapes
 
 
 def _tensor(x: Any) -> "Tensor":

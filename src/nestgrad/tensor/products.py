@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Operand, apply, is_scalar, make, meet
+from nestgrad.tensor.handle import Handle, Operand, apply, is_scalar, make, meet
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -54,6 +54,10 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
     Raises:
         ShapeError: If the shapes do not fit.
     """
+    if isinstance(x, Handle) and isinstance(weight, Handle) and isinstance(bias, Handle):
+        b, marks = x.b, x.marks
+        if weight.marks is bias.marks is marks and weight.b is bias.b is b and len(b.shape(x.value)) > 1 < len(b.shape(weight.value)):
+            return make(b, b.linear(x.value, weight.value, bias.value), marks)
     if bias is None or is_scalar(bias) or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
         product = matmul(x, weight)
         return product if bias is None else product + bias
