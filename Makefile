@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt --editable
 
 # One thread for each test process: pytest-xdist already uses every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-QUICK := not slow and not fuzz and not bench
+QUICK := not slow and not fuzz
 TESTS ?= tests
 PYTEST_ARGS ?=
 # How many random programs `make fuzz` runs, and from which seed.

@@ -3,9 +3,8 @@
 import time
 from typing import Any
 
-from benchmarks.timing import markdown
-
 import nestgrad as ng
+from benchmarks.timing import markdown
 
 LENGTH = 1_000_000
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from benchmarks.timing import best, markdown
 
 import nestgrad as ng
+from benchmarks.timing import best, markdown
 from nestgrad.levels.dressed import Dressed
 from nestgrad.levels.reverse import record
 from nestgrad.levels.reverse.backward import Pass
@@ -70,10 +70,8 @@ def bookkeeping_rows() -> list[list[str]]:
     for depth in (1, 3):
         x = stacks(depth)[depth].tensor([0.1, 0.2, 0.3, 0.4], requires_grad=True)
         b, value = x.b, x.value
-        runs = [  # in turn, so that all three meet the same moods of the machine
-            (best(lambda x=x: x * x, 200, 10), best(lambda b=b, v=value: b.mul(v, v), 200, 10), best(lambda v=value: plain.mul(v, v), 200, 10))
-            for _ in range(20)
-        ]
+        three = (lambda x=x: x * x, lambda b=b, v=value: b.mul(v, v), lambda v=value: plain.mul(v, v))
+        runs = [[best(f, 200, 10) for f in three] for _ in range(20)]  # in turn, so that all meet the same moods of the machine
         whole, with_ages, without = (min(times) for times in zip(*runs, strict=True))
         marks = best(lambda x=x: x.marks is x.marks) - best(lambda x=x: x)
         share = (with_ages - without + max(marks, 0.0)) / whole

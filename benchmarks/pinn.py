@@ -5,12 +5,13 @@ with ``create_graph`` (with ``addmm`` or ``h @ W + b``, whichever is faster here
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from benchmarks.timing import interleaved, markdown, median, ratio
 
 import nestgrad as ng
+from benchmarks.timing import interleaved, markdown, median, ratio
 
 SIZES = {(16, 8): 300, (256, 32): 120, (4096, 64): 15}
 """(points, units): how often each step is run."""
@@ -74,7 +75,7 @@ def data(points: int, units: int) -> tuple[np.ndarray[Any, Any], Arrays]:
     rng = np.random.default_rng(0)
     sizes = [1, units, units, units, 1]
     weights: Arrays = []
-    for n, m in zip(sizes, sizes[1:], strict=False):
+    for n, m in pairwise(sizes):
         weights += [(rng.normal(size=(n, m)) / np.sqrt(n)).astype("f4"), np.zeros(m, "f4")]
     return rng.uniform(-1, 1, (points, 1)).astype("f4"), weights
 

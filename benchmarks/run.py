@@ -52,7 +52,8 @@ def main() -> None:
         return
     for name in options.names:
         print(f"== {name}", flush=True)
-        text = subprocess.run([sys.executable, "-m", "benchmarks.run", "--one", name], check=True, capture_output=True, text=True).stdout.strip()
+        command = [sys.executable, "-m", "benchmarks.run", "--one", name]
+        text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         print(text, flush=True)
         if options.write:
             write(name, text)

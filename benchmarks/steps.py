@@ -4,9 +4,8 @@ import gc
 import tracemalloc
 from typing import Any
 
-from benchmarks.timing import markdown
-
 import nestgrad as ng
+from benchmarks.timing import markdown
 
 STEPS = 20_000
 

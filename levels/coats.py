@@ -79,5 +79,5 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
         return g
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
         return g.over(tied(g.value, root, shape))
-    same = isinstance(g, Tracked) and g.tape is root.tape
-    return connection(tied(g.value if same else g, root.value, shape), g if same else None, root, shape)
+    own = g if isinstance(g, Tracked) and g.tape is root.tape else None
+    return connection(tied(g if own is None else own.value, root.value, shape), own, root, shape)
