@@ -18,7 +18,7 @@ from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 _at_least_1d: Any = torch.atleast_1d
 _matmul: Any = torch.matmul
-_times_transposed: Any = torch._C._nn.linear  # the transpose is taken in C++
+_times_transposed: Any = torch.nn.functional.linear  # the transpose is taken in C++
 _addcmul: Any = torch.addcmul
 # The function in C++ without the Python around it.
 _tanh_backward: Any = getattr(torch.ops.aten.tanh_backward.default, "_op", torch.ops.aten.tanh_backward.default)

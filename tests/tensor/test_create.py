@@ -226,3 +226,11 @@ def test_random_numbers_need_a_generator():
     with pytest.raises(ShapeError, match=r"uniform: got shape \(-2,\)"):
         ng.random.uniform(-2, ng.random.generator(0))
     assert repr(ng.random.generator(0)) == "Generator(numpy)"
+
+
+@pytest.mark.parametrize("make", [ng.tensor, ng.asarray, ng.from_torch], ids=lambda f: f.__name__)
+def test_what_torch_tracks_is_refused_not_cut(make):
+    native = pytest.importorskip("torch").ones(2, requires_grad=True)
+    with pytest.raises(ng.errors.ConversionError, match=r"requires_grad, and torch's autograd would lose track .* Try x\.detach\(\)"):
+        make(native)
+    assert make(native.detach()).tolist() == [1.0, 1.0]

@@ -9,7 +9,7 @@ from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.shared import share
 from nestgrad.tensor.differentiation import as_variable, listed, oldest_first
-from nestgrad.tensor.handle import Handle, make, real_only
+from nestgrad.tensor.handle import Handle, make, real_only, untracked_only
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -33,6 +33,7 @@ def variable(stack: Any, data: Any, levels: Sequence[Any] | None = None, dtype: 
 def shared(stack: Any, array: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None) -> "Tensor":
     """A Tensor over memory that stays its owner's; see ``Factories.share_memory``."""
     base = stack.base
+    untracked_only("from_torch", array)
     value, token = base.share(array)
     made = make(base.dressed, share(base, value, token), NONE)
     return as_variable(made, chosen(stack, levels)) if requires_grad else made
@@ -61,6 +62,7 @@ def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
 def raw(base: Any, data: Any, dtype: Any) -> Any:
     """Data as a raw array of its own."""
     _no_tensors(data)
+    untracked_only("tensor", data)
     real_only("tensor", data)
     return base.asarray(data, None if dtype is None else base.resolve_dtype(dtype))
 

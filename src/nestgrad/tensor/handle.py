@@ -127,12 +127,21 @@ def constant(b: Any, x: Any, name: str) -> Any:
     real_only(name, x)
     if not b.base.accepts(x):
         raise DTypeError(f"{name}: got {_named(x)}; expected a Tensor, a number or an array of {b.base!r}. Try {_instead(x)}")
+    untracked_only(name, x)
+    return b.base.asarray(x)
+
+
+def untracked_only(name: str, x: Any) -> None:
+    """Refuse what another library's autograd tracks.
+
+    Raises:
+        ConversionError: If ``x`` is a torch tensor that requires gradients.
+    """
     if getattr(x, "requires_grad", False):
         raise ConversionError(
             f"{name}: got a torch tensor that requires_grad, and torch's autograd would lose track of it here. "
-            "Try x.detach() if it is meant as a constant"
+            "Try x.detach() for its values"
         )
-    return b.base.asarray(x)
 
 
 def _named(x: Any) -> str:
