@@ -54,16 +54,21 @@ def shrunk(seed: int, steps: int = 25) -> tuple[str, Program]:
     """The same fault with as few steps as leaving them out one by one gets to."""
     skip: frozenset[int] = frozenset()
     fault, program = one(seed, Counter(), steps)
-    kind = fault[:5]
+    kind = _kind(fault)
     again = True
     while again:
         again = False
         for k in range(steps - 1, -1, -1):
             if k not in skip:
                 f, p = one(seed, Counter(), steps, skip | {k})
-                if f and f[:5] == kind:
+                if _kind(f) == kind:
                     skip, fault, program, again = skip | {k}, f, p, True
     return fault, program
+
+
+def _kind(fault: str) -> str:
+    """What sort of fault it is: a wrong number, or the class of the exception."""
+    return "wrong" if fault.startswith("wrong") else fault.strip().splitlines()[-1].partition(":")[0] if fault else ""
 
 
 def main() -> int:

@@ -85,8 +85,10 @@ class Transforms(LookUps):
     def transformed(self, code: str, result: Any, out: Value, x: Value, tape: Any, seed: Value | None) -> Value:
         """Put the derivative of a transform into the pool."""
         true = gradient(out.entries, x.nodes, None if seed is None else seed.entries, tape.birth)
-        ledger = taken_out(out.ledger, self.tapes.since(tape.birth))
-        return self.put(code, result, true, ledger if seed is None else merged(ledger, seed.ledger))
+        ledger = out.ledger  # by what it does not depend on, a derivative is zero on every level, so nothing is lost
+        if x.number is not None and ledger.get(x.number, (0, 0))[0] & self.tapes.mask([tape]):
+            ledger = taken_out(ledger, self.tapes.since(tape.birth))
+        return self.put(code, result, true, merged(ledger, seed.ledger if seed is not None else {}))
 
     def pulled(self, p: str, pull: Any, out: Value, arguments: list[Value], tape: Any) -> Value:
         """Pull a cotangent back."""
