@@ -80,7 +80,7 @@ def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
 
     def shape(p: Any) -> tuple[int, ...]:
         if isinstance(p, Coat):
-            if p.__class__ is Tracked:
+            if isinstance(p, Tracked):
                 return p.node.shape
             p = bare(p)
         if p.__class__ in _NUMBERS:
