@@ -1,7 +1,7 @@
 """Burgers' equation by a neural network: u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u(x, 0) = -sin(pi x), u(-1, t) = u(1, t) = 0.
 
     python examples/burgers.py
-    python examples/burgers.py --nu 0.00318309886 --points 2048 --steps 6000 --tolerance 5e-3 --out shock.png
+    python examples/burgers.py --nu 0.00318309886 --points 2000 --steps 5000 --tolerance 5e-3 --out shock.png
 
 The equation reads as on paper (``residual``). Three levels hold three derivatives: u_x and u_t use up the outermost, u_xx the one under
 it, and the gradient of the loss by all parameters, which goes through u_xx, the innermost.
