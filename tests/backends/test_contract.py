@@ -153,7 +153,7 @@ def test_data_that_is_no_array_is_refused(backend):
     with pytest.raises(ShapeError, match="ragged"):
         backend.asarray([[1.0, 2.0], [3.0]])
     for data in ("abc", [None], {"a": 1}, 2**70, np.array(["a"])):
-        with pytest.raises(DTypeError, match="cannot compute with"):
+        with pytest.raises(DTypeError, match=r"asarray: got .* expected numbers"):
             backend.asarray(data)
     with pytest.raises(DTypeError, match="unknown dtype 'float7'; try 'float32'"):
         backend.resolve_dtype("float7")
