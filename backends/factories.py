@@ -37,10 +37,10 @@ class Factories:
     @property
     def dressed(self) -> "Dressed":
         """The backend over dressed values; one for each base backend object."""
-        from nestgrad.levels.dressed import Dressed
-
         base = self.base
         if base._dressed is None:
+            from nestgrad.levels.dressed import Dressed
+
             base._dressed = Dressed(base)
         return base._dressed  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 """The backend over dressed values: the same methods as a base backend, and any operand may wear coats."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from nestgrad.levels.base import Coat
@@ -35,6 +35,11 @@ class Dressed:
         method = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
         setattr(self, name, method)
         return method
+
+    @cached_property
+    def bare(self) -> "Bare":
+        """The same ops for values of which it is known that they wear no coats."""
+        return Bare(self.base, self.table)
 
     def _recorded(self, op: Op) -> Any:
         base = getattr(self.base, op.name)
@@ -72,6 +77,26 @@ class Dressed:
 
     def __repr__(self) -> str:
         return f"dressed {self.base!r}"
+
+
+class Bare:
+    """Ops over one base backend on raw values: the ``b`` of the rules where nothing wears a coat. They are the base's own functions."""
+
+    def __init__(self, base: Any, table: Mapping[str, Op]) -> None:
+        self.base = base
+        self.table = table
+        self.shape = _shape_of(base)  # which knows Python numbers, too
+        self.bare = self
+
+    def __getattr__(self, name: str) -> Any:
+        op = self.table.get(name)
+        if op is not None and op.kind is Kind.COMPOSITE and getattr(self.base, name, None) is None:
+            assert op.function is not None
+            method: Any = partial(op.function, self)
+        else:
+            method = getattr(self.base, name)
+        setattr(self, name, method)
+        return method
 
 
 def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:

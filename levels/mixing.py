@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import oldest, without
+from nestgrad.levels.coats import without
 from nestgrad.levels.marks import NONE, Marks, join, left, opened
 
 
@@ -38,4 +38,12 @@ def fitted(p: Any, marks: Marks) -> tuple[Any, Marks]:
 
 
 def _clash(values: Sequence[Any], marks: Marks) -> list[Tape]:
-    return [tape for tape, moment in marks.items() if any(isinstance(p, Coat) and oldest(p, tape) <= moment for p in values)]
+    off = []
+    for tape, moment in marks.items():
+        for p in values:
+            while isinstance(p, Coat) and p.tape is not tape:
+                p = p.value
+            if isinstance(p, Coat) and p.oldest <= moment:
+                off.append(tape)
+                break
+    return off

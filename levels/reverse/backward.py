@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from nestgrad.errors import GraphFreedError, MissingOp
-from nestgrad.levels.base import Tape
+from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.reverse.node import Node
 from nestgrad.ops.shapes import sum_to
 
@@ -52,11 +52,13 @@ class Pass:
         if children is None:
             children = {self.root: []}
             stack = [self.root]
+            raw = not isinstance(self.seed, Coat)
             while stack:
                 node = stack.pop()
                 edges = node.edges
                 if edges is None:
                     raise _freed(node)
+                raw = raw and node.raw
                 for parent, _, _ in edges:
                     if parent in children:
                         children[parent].append(node)
@@ -64,6 +66,8 @@ class Pass:
                         children[parent] = [node]
                         stack.append(parent)
             self.children = children
+            if raw:
+                self.b = self.b.bare
         return children
 
     def reaches(self, node: Node) -> bool:

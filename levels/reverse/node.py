@@ -18,15 +18,17 @@ class Node:
         lo: Age of the oldest variable that it depends on. A variable's own age.
         op: The table's entry, or the name of what else made it.
         shape: Shape of the value.
+        raw: Whether all that the rules read are raw arrays.
         edges: ``(parent, rule, saved)`` for each argument tracked on this level: ``rule(b, g, *saved)`` is what goes to the parent, and a
             rule of ``None`` connects without passing anything. ``None`` once freed.
     """
 
-    __slots__ = ("age", "edges", "lo", "op", "shape")
+    __slots__ = ("age", "edges", "lo", "op", "raw", "shape")
     age: int
     lo: int
     op: Op | str
     shape: tuple[int, ...]
+    raw: bool
     edges: tuple[tuple["Node", Any, tuple[Any, ...]], ...] | None
 
     @property
@@ -70,7 +72,8 @@ class Tracked(Coat):
                 edges.append((a.node, rule.call, tuple(_read(b, op, word, i, inner, out, params) for word in rule.reads)))
         if not edges:
             return out
-        return tracked(tape, out, make(op, b.shape(out), tuple(edges)))
+        raw = not any(isinstance(v, Coat) for v in (out, *inner))
+        return tracked(tape, out, make(op, b.shape(out), tuple(edges), raw))
 
 
 def _read(b: Any, op: Op, word: str, i: int, inner: list[Any], out: Any, params: tuple[Any, ...]) -> Any:
@@ -97,12 +100,12 @@ def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
     return coat
 
 
-def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...]) -> Node:
+def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...], raw: bool = True) -> Node:
     """A node after the parents of its edges."""
     node = Node()
     node.age = now()
     node.lo = min([edge[0].lo for edge in edges])
-    node.op, node.shape, node.edges = op, shape, edges
+    node.op, node.shape, node.raw, node.edges = op, shape, raw, edges
     return node
 
 
@@ -110,7 +113,7 @@ def leaf(tape: Tape, value: Any, shape: tuple[int, ...]) -> Tracked:
     """A new variable."""
     node = Node()
     node.age = node.lo = now()
-    node.op, node.shape, node.edges = "variable", shape, ()
+    node.op, node.shape, node.raw, node.edges = "variable", shape, True, ()
     coat = Tracked()
     coat.tape, coat.value, coat.node = tape, value, node
     return coat

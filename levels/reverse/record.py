@@ -114,7 +114,7 @@ def _several(op: Op) -> list[str]:
         if rule is not None:
             saved = "".join(_saved(op, word, None) + ", " for word in rule.reads)
             lines += [f"      if _n{i} is not None: _edges += ((_n{i}, _rule{i}, ({saved})),)"]
-    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges")]
+    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges", [f"_v{i}" for i in range(len(op.arguments))])]
 
 
 def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
@@ -136,7 +136,8 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
     else:
         lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
         lines += [f"{pad}if _n{index[a]}.lo < _lo: _lo = _n{index[a]}.lo" for a in who[1:]]
-    return [*lines, *_dress(pad, f"({edges})")]
+    words = {word for a in who if (rule := op.rules[index[a]]) for word in rule.reads}
+    return [*lines, *_dress(pad, f"({edges})", [value for a, value in zip(index, values, strict=True) if a in words])]
 
 
 def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
@@ -151,13 +152,15 @@ def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
     return f"_dtype_of({value})" if what == "dtype" else value
 
 
-def _dress(pad: str, edges: str) -> list[str]:
+def _dress(pad: str, edges: str, read: list[str]) -> list[str]:
+    """Make the node and the coat. ``read`` are the arguments that rules read; of any that wears a coat the answer need not wear one."""
     return [
         f"{pad}_node = _Node()",
         f"{pad}_node.age = _now()",
         f"{pad}_node.lo = _lo",
         f"{pad}_node.op = _OP",
-        f"{pad}_node.shape = out.node.shape if out.__class__ is _Tracked else _shape_of(out)",
+        f"{pad}if out.__class__ is _Tracked: _node.shape = out.node.shape; _node.raw = False",
+        f"{pad}else: _node.shape = _shape_of(out); _node.raw = not ({' or '.join(f'isinstance({v}, _Coat)' for v in ['out', *read])})",
         f"{pad}_node.edges = {edges}",
         f"{pad}_coat = _Tracked()",
         f"{pad}_coat.tape = _tape",

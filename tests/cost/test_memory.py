@@ -4,6 +4,7 @@ import gc
 import sys
 import tracemalloc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -184,22 +185,23 @@ def test_a_cotangent_is_dropped_when_it_has_been_used():
     assert g.shape == (2,)
 
 
+def at_each(backend: WatchingBackend, name: str, look: Callable[[], int]) -> list[int]:
+    """What ``look`` gives at each call of an op, in a list that fills while ops run."""
+    seen: list[int] = []
+    call = getattr(backend, name)
+    setattr(backend, name, lambda *args: (seen.append(look()), call(*args))[1])
+    return seen
+
+
 def test_cotangents_are_dropped_while_the_pass_runs():
     """Never more than a few alive at once, however deep the graph."""
     most = []
     for layers in (20, 200):
         backend = WatchingBackend()
+        alive = at_each(backend, "tanh_vjp", lambda b=backend: len(b.alive))
         x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
         grads = chain(x, layers).backward()
         backend.made.clear()
-        alive: list[int] = []
-        vjp_of_tanh = backend.tanh_vjp
-
-        def watched(*args: Any, b: WatchingBackend = backend, call: Any = vjp_of_tanh, seen: list[int] = alive) -> Any:
-            seen.append(len(b.alive))
-            return call(*args)
-
-        x.b.tanh_vjp = watched
         x.grad(grads)
         assert len(alive) == layers
         most.append(max(alive))
@@ -282,10 +284,9 @@ def test_retain_graph_false_frees_what_the_nodes_saved():
 def test_retain_graph_false_frees_while_the_pass_runs():
     """When the rule of a layer runs, the layers after it have been freed: no value of theirs is alive."""
     backend = WatchingBackend()
+    alive = at_each(backend, "tanh_vjp", lambda: backend.alive.count("tanh"))
     x = Autodiff(backend).tensor([0.3, 0.4], requires_grad=True)
     u = chain(x, 20)
-    alive, call = [], backend.tanh_vjp
-    x.b.tanh_vjp = lambda *args: (alive.append(backend.alive.count("tanh")), call(*args))[1]
     u.backward(retain_graph=False)
     assert alive == list(range(20, 0, -1))
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def tensor(stack: Any, data: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
     """A Tensor over a stack; see ``Factories.tensor``."""
+    if requires_grad and levels is dtype is None and isinstance(data, Handle) and data.b.base is stack.base:
+        return as_variable(data, chosen(stack, None))
     made = _lifted(stack, data, dtype) if isinstance(data, Handle) else make(stack.base.dressed, raw(stack.base, data, dtype), NONE)
     if not requires_grad:
         if levels is not None:
