@@ -57,6 +57,11 @@ def tracked(x: Tensor) -> list[Any]:
     return [coat for coat in coats.worn(x.value) if isinstance(coat, node.Tracked)]
 
 
+def leaf(tape: Tape, value: Any, shape: Any) -> Any:
+    """``value`` as a new variable on one tape, whatever it wears."""
+    return coats.variable(0.0, (tape,), shape).over(value)
+
+
 @mutant("a01", "b05", "d14", "l13", fuzz=20)
 def no_level_is_ever_taken_off(patch: Patch) -> None:
     patch.setattr(mixing, "_clash", lambda values, m: [])
@@ -92,7 +97,7 @@ def a_new_variable_is_the_old_node(patch: Patch) -> None:
 
 @mutant("b01", "b05", "c17", "d20", fuzz=20)
 def a_new_variable_forgets_the_old_node(patch: Patch) -> None:
-    patch.setattr(coats, "identity", lambda tape, value, before: node.leaf(tape, value, before.node.shape))
+    patch.setattr(coats, "identity", lambda tape, value, before: leaf(tape, value, before.node.shape))
 
 
 @mutant("a19", "c30", "h04", fuzz=60)
@@ -151,7 +156,7 @@ def a_transforms_output_may_have_left_its_level(patch: Patch) -> None:
 
 @mutant("l01", fuzz=20)
 def an_argument_of_a_transform_is_the_old_node_on_older_levels(patch: Patch) -> None:
-    patch.setattr(func, "variable", lambda p, tapes, shape: node.leaf(tapes[0], p, shape))
+    patch.setattr(func, "variable", lambda p, tapes, shape: leaf(tapes[0], p, shape))
 
 
 @mutant(law=lambda: not func.grad(lambda x: x * x)(2.0).marks)

@@ -15,7 +15,7 @@ from nestgrad.levels.base import Tape, running
 from nestgrad.levels.coats import bare, oldest, on, tied, variable, without, worn
 from nestgrad.levels.marks import NONE, Moment, join, left, opened
 from nestgrad.levels.mixing import fitted, settle
-from nestgrad.levels.reverse.node import Tracked, leaf, tracked
+from nestgrad.levels.reverse.node import Tracked
 
 
 def tapes(p: Any) -> list[Tape]:
@@ -167,10 +167,7 @@ def test_taking_off_keeps_the_other_coats_nodes(old: Tape, young: Tape):
 # ---------------------------------------------------------------- tying
 def wears(*which: Tape) -> Any:
     """A value with a leaf on each of these tapes."""
-    p: Any = np.asarray(0.0)
-    for tape in sorted(which, key=lambda tape: tape.birth):
-        p = leaf(tape, p, ())
-    return p
+    return variable(np.asarray(0.0), sorted(which, key=lambda tape: tape.birth), ())
 
 
 @pytest.mark.parametrize(("mine", "its"), list(itertools.product(["", "0", "1", "2", "01", "02", "12", "012"], repeat=2)))
@@ -206,7 +203,7 @@ def test_variables_are_leaves_and_identities():
 def test_a_constant_is_as_old_as_nothing(old: Tape):
     assert oldest(np.asarray(1.0), old) == inf
     assert on(np.asarray(1.0), old) is None
-    assert tracked(old, 1.0, leaf(old, 1.0, ()).node).oldest < inf
+    assert oldest(on_tapes(old), old) < inf
 
 
 def test_untracked_results_record_nothing():
