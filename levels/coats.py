@@ -6,7 +6,7 @@ from typing import Any
 
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.reverse.node import Tracked, connection, identity, leaf
+from nestgrad.levels.reverse.node import Tracked, connection, identity, leaves
 
 
 def worn(p: Any) -> Iterator[Coat]:
@@ -56,12 +56,10 @@ def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
     The latter on other tapes as well: a look-up goes down to the youngest tape that it finds, and there it must not find ``p`` itself.
     """
     if not isinstance(p, Coat):
-        for tape in tapes:
-            p = leaf(tape, p, shape)
-        return p
+        return leaves(tapes, p, shape)
     here = tapes[-1] if tapes else None
     if here is not None and p.tape.birth < here.birth:
-        return leaf(here, variable(p, tapes[:-1], shape), shape)
+        return leaves((here,), variable(p, tapes[:-1], shape), shape)
     inner = variable(p.value, tapes[:-1] if p.tape is here else tapes, shape)
     if isinstance(p, Tracked):
         return identity(p.tape, inner, p)

@@ -169,7 +169,7 @@ class Pass:
                 continue
             g = cotangents.get(node)
             if g is None:  # nothing arrives, so nothing is passed on
-                sent[node] = (1 << len(edges)) - 1
+                sent.setdefault(node, (1 << len(edges)) - 1)
                 continue
             done, bit = sent.get(node, 0), 1
             for parent, rule, saved in edges:

@@ -4,6 +4,7 @@ A node keeps its parents and the inner values that the rules read; not its own v
 a child, reference counting frees the node at once.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape, now
@@ -109,14 +110,16 @@ def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tup
     return node
 
 
-def leaf(tape: Tape, value: Any, shape: tuple[int, ...]) -> Tracked:
-    """A new variable."""
-    node = Node()
-    node.age = node.lo = now()
-    node.op, node.shape, node.raw, node.edges = "variable", shape, True, ()
-    coat = Tracked()
-    coat.tape, coat.value, coat.node = tape, value, node
-    return coat
+def leaves(tapes: Iterable[Tape], value: Any, shape: tuple[int, ...]) -> Any:
+    """A new variable on each of the tapes, oldest first."""
+    for tape in tapes:
+        node = Node()
+        node.age = node.lo = now()
+        node.op, node.shape, node.raw, node.edges = "variable", shape, True, ()
+        coat = Tracked()
+        coat.tape, coat.value, coat.node = tape, value, node
+        value = coat
+    return value
 
 
 def identity(tape: Tape, value: Any, before: Tracked) -> Tracked:

@@ -164,7 +164,7 @@ def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
     value, marks = x.value, x.marks
     if isinstance(value, Coat) or marks:
         value, marks = opened(value, marks)
-    if not x.b.base.is_floating(bare(value)):
+    if not x.b.base.is_floating(bare(value) if isinstance(value, Coat) else value):
         raise DTypeError(
             f"requires_grad: got dtype {x.b.dtype(value)}; expected a floating one, since integers and booleans have no derivative. "
             "Try dtype='float64', or x.astype('float64')"

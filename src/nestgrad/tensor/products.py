@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
+from nestgrad.levels.reverse.node import Tracked
 from nestgrad.tensor.handle import Handle, Operand, apply, is_scalar, make, meet
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
         ShapeError: If the shapes do not fit.
     """
     if isinstance(x, Handle) and isinstance(weight, Handle) and isinstance(bias, Handle):
-        b, marks = x.b, x.marks
-        if weight.marks is bias.marks is marks and weight.b is bias.b is b and len(b.shape(x.value)) > 1 < len(b.shape(weight.value)):
-            return make(b, b.linear(x.value, weight.value, bias.value), marks)
+        b, marks, p, q = x.b, x.marks, x.value, weight.value
+        if weight.marks is bias.marks is marks and weight.b is bias.b is b and p.__class__ is q.__class__ is Tracked:
+            if len(p.node.shape) > 1 < len(q.node.shape):
+                return make(b, b.linear(p, q, bias.value), marks)
     if bias is None or is_scalar(bias) or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
         product = matmul(x, weight)
         return product if bias is None else product + bias
