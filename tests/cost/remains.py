@@ -7,9 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from nestgrad import Autodiff
 from nestgrad.backends import NumpyBackend
 from nestgrad.levels.reverse.node import Node
 from nestgrad.ops import TABLE
+
+NUMPY = NumpyBackend()
+"""One object: a backend and its dressed methods know each other, so one that is made and dropped waits for the collector."""
+
+
+def three() -> tuple[Autodiff, Autodiff, Autodiff]:
+    """Levels 1, 2 and 3 of one stack."""
+    one = Autodiff(NUMPY)
+    two = Autodiff(one)
+    return one, two, Autodiff(two)
 
 
 def nodes(*levels: Any) -> list[int]:
