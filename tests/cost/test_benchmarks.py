@@ -1,0 +1,29 @@
+"""The benchmarks run, and what they compare is equal. Times are for ``make bench``: none is looked at here."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "pinn": "SIZES = {(16, 8): 2}",
+    "per_op": "best = lambda function, *_: (function(), 1e-6)[1]",
+    "chain": "LENGTH = 1000",
+    "steps": "STEPS = 101",
+}
+"""What makes each one short."""
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_benchmark_gives_its_table(name):
+    if name == "pinn":
+        pytest.importorskip("autograd", reason="HIPS autograd comes with the bench extra")
+        pytest.importorskip("torch", reason="the table compares with torch")
+    code = f"import benchmarks.{name} as module; module.{SMALL[name]}; print(module.report())"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n| ---") >= 1
