@@ -157,7 +157,7 @@ def report() -> str:
     head = ["points x units", "nestgrad, ms"]
     return "\n".join(
         [
-            "Against torch's autograd with `create_graph` (target: 1.30, 1.20, 1.10 at most). The floor is the step's matrix products alone:\n",
+            "Against torch's `create_graph` (target: 1.30, 1.20, 1.10 at most). The floor is the step's matrix products alone:\n",
             markdown([*head, "torch, ms", "ratio", "floor"], torch_rows()),
             "\nOn NumPy, against HIPS autograd (target: 0.25, 0.35, 0.60 at most):\n",
             markdown([*head, "autograd, ms", "ratio"], autograd_rows()),
