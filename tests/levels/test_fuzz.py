@@ -53,14 +53,20 @@ def test_as_many_random_programs_as_asked_are_right(capfd: pytest.CaptureFixture
     command = [sys.executable, str(RUN), "--json", "--every", str(processes)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     running = [
-        subprocess.Popen([*command, str(programs - k), "--seed", str(seed + k)], stdout=subprocess.PIPE, env=environment, text=True)
+        subprocess.Popen(
+            [*command, str(programs - k), "--seed", str(seed + k)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
         for k in range(processes)
     ]
     counts: Counter[str] = Counter()
     faults: list[tuple[int, str]] = []
     for process in running:
-        out, _ = process.communicate()
-        assert process.returncode == 0
+        out, errors = process.communicate()
+        assert process.returncode == 0, errors
         result = json.loads(out)
         counts.update(result["counts"])
         faults += [(number, fault) for number, fault in result["faults"]]
