@@ -100,7 +100,7 @@ class Bare:
 
 
 def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
-    """The function that gives the shape of a value over ``base``; ``()`` of a Python scalar. Asked once for each op that is recorded."""
+    """The function that gives the shape of a value over ``base``; ``()`` of a Python scalar. ``raw`` of it is for raw arrays alone."""
     raw = base.shape
 
     def shape(p: Any) -> tuple[int, ...]:
@@ -113,6 +113,7 @@ def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
         found: tuple[int, ...] = raw(p)
         return found
 
+    shape.raw = raw  # type: ignore[attr-defined]
     return shape
 
 

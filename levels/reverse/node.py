@@ -19,7 +19,7 @@ class Node:
         lo: Age of the oldest variable that it depends on. A variable's own age.
         op: The table's entry, or the name of what else made it.
         shape: Shape of the value.
-        raw: Whether all that the rules read are raw arrays.
+        raw: Whether no argument wore a coat of another level, so that all that the rules read are raw arrays.
         edges: ``(parent, rule, saved)`` for each argument tracked on this level: ``rule(b, g, *saved)`` is what goes to the parent, and a
             rule of ``None`` connects without passing anything. ``None`` once freed.
     """

@@ -39,7 +39,7 @@ def _source(op: Op) -> str:
     args = op.arguments
     first = len(op.params) - len(op.defaults)
     header = [*args, *(p if k < first else f"{p}=_default{k - first}" for k, p in enumerate(op.params))]
-    lines = ["def make(_base, _mixed, _shape_of, _dtype_of):", f"  def {op.name}({', '.join(header)}):"]
+    lines = ["def make(_base, _mixed, _shape_of, _dtype_of):", "  _raw_shape = _shape_of.raw", f"  def {op.name}({', '.join(header)}):"]
     if op.kind is Kind.CONSTANT:
         lines += [f"    while {a}.__class__ is _Tracked: {a} = {a}.value" for a in args]
     elif len(args) == 1:
@@ -50,13 +50,27 @@ def _source(op: Op) -> str:
         lines += _several(op)
     coats = " or ".join(f"isinstance({a}, _Coat)" for a in args)
     lines += [f"    if {coats}: return _mixed(_OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
-    told = f"_explained(_error, _OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}), _shape_of)"
-    lines += [
-        f"    try: return _base({_call(op, args)})",
-        f"    except _errors as _error: raise {told} from _error",
-        f"  return {op.name}",
+    return "\n".join([*lines, *_raw(op, args, "    ", "return"), f"  return {op.name}"])
+
+
+def _raw(op: Op, values: tuple[str, ...], pad: str, then: str) -> list[str]:
+    """The base's own function, on values that wear no coats."""
+    told = f"_explained(_error, _OP, ({''.join(v + ', ' for v in values)}), ({''.join(p + ', ' for p in op.params)}), _shape_of)"
+    return [f"{pad}try: {then} _base({_call(op, values)})", f"{pad}except _errors as _error: raise {told} from _error"]
+
+
+def _inside(op: Op, values: tuple[str, ...], pad: str) -> list[str]:
+    """The op on what is under the coat: ``out``, its shape, and whether no value wears another coat."""
+    return [
+        f"{pad}if {' or '.join(f'isinstance({v}, _Coat)' for v in values)}:",
+        f"{pad}  out = {op.name}({_call(op, values)})",
+        f"{pad}  _bare = False",
+        f"{pad}  _shape = out.node.shape if out.__class__ is _Tracked else _shape_of(out)",
+        f"{pad}else:",
+        *_raw(op, values, f"{pad}  ", "out ="),
+        f"{pad}  _bare = True",
+        f"{pad}  _shape = _raw_shape(out)",
     ]
-    return "\n".join(lines)
 
 
 def _call(op: Op, values: tuple[str, ...]) -> str:
@@ -109,12 +123,12 @@ def _several(op: Op) -> list[str]:
             f"        if _n{i}.lo < _lo: _lo = _n{i}.lo",
             f"      else: _n{i} = None; _v{i} = {a}",
         ]
-    lines += [f"      out = {op.name}({_call(op, tuple(f'_v{i}' for i in range(len(op.arguments))))})"]
+    lines += _inside(op, tuple(f"_v{i}" for i in range(len(op.arguments))), "      ")
     for i, rule in enumerate(op.rules):
         if rule is not None:
             saved = "".join(_saved(op, word, None) + ", " for word in rule.reads)
             lines += [f"      if _n{i} is not None: _edges += ((_n{i}, _rule{i}, ({saved})),)"]
-    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges", [f"_v{i}" for i in range(len(op.arguments))])]
+    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges")]
 
 
 def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
@@ -122,7 +136,7 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
     index = {a: i for i, a in enumerate(op.arguments)}
     values = tuple(f"_v{i}" if a in who else a for a, i in index.items())
     lines = [f"{pad}_n{index[a]} = {a}.node; _v{index[a]} = {a}.value" for a in who]
-    lines += [f"{pad}out = {op.name}({_call(op, values)})"]
+    lines += _inside(op, values, pad)
     edges = ""
     for a in who:
         rule = op.rules[index[a]]
@@ -136,8 +150,7 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
     else:
         lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
         lines += [f"{pad}if _n{index[a]}.lo < _lo: _lo = _n{index[a]}.lo" for a in who[1:]]
-    words = {word for a in who if (rule := op.rules[index[a]]) for word in rule.reads}
-    return [*lines, *_dress(pad, f"({edges})", [value for a, value in zip(index, values, strict=True) if a in words])]
+    return [*lines, *_dress(pad, f"({edges})")]
 
 
 def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
@@ -152,15 +165,14 @@ def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
     return f"_dtype_of({value})" if what == "dtype" else value
 
 
-def _dress(pad: str, edges: str, read: list[str]) -> list[str]:
-    """Make the node and the coat. ``read`` are the arguments that rules read; of any that wears a coat the answer need not wear one."""
+def _dress(pad: str, edges: str) -> list[str]:
     return [
         f"{pad}_node = _Node()",
         f"{pad}_node.age = _now()",
         f"{pad}_node.lo = _lo",
         f"{pad}_node.op = _OP",
-        f"{pad}if out.__class__ is _Tracked: _node.shape = out.node.shape; _node.raw = False",
-        f"{pad}else: _node.shape = _shape_of(out); _node.raw = not ({' or '.join(f'isinstance({v}, _Coat)' for v in ['out', *read])})",
+        f"{pad}_node.shape = _shape",
+        f"{pad}_node.raw = _bare",
         f"{pad}_node.edges = {edges}",
         f"{pad}_coat = _Tracked()",
         f"{pad}_coat.tape = _tape",
