@@ -14,7 +14,7 @@ import numpy as np
 import nestgrad as ng
 from benchmarks.timing import interleaved, markdown, median, ratio
 
-SIZES = {(16, 8): 300, (256, 32): 120, (4096, 64): 15}
+SIZES = {(16, 8): 2000, (256, 32): 1000, (4096, 64): 80}
 """(points, units): how often each step is run."""
 NU = 0.1
 Arrays = list[np.ndarray[Any, Any]]
