@@ -23,6 +23,7 @@ class Factories:
     level: int = 0
     inner: Any = None
     _dressed: "Dressed | None" = None
+    _dressing: tuple[Any, ...] = ()
 
     @property
     def base(self) -> Any:

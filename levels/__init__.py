@@ -1,6 +1,7 @@
 """Levels: backends that wrap a backend and differentiate, batch or record it."""
 
 from nestgrad.levels.autodiff import Autodiff
+from nestgrad.levels.forward import Forward
 from nestgrad.levels.level import Level
 
-__all__ = ["Autodiff", "Level"]
+__all__ = ["Autodiff", "Forward", "Level"]

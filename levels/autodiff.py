@@ -19,6 +19,7 @@ class Autodiff(Level):
     """
 
     name = "autodiff"
+    records = True
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)

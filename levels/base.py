@@ -1,9 +1,10 @@
 """What all levels share: tapes, coats, the clock, and which transform is running."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from itertools import count
 from math import inf
-from typing import Any
+from typing import Any, ClassVar
 
 now = count(1).__next__
 """The clock: one process-wide counter, from which tapes have their birth and nodes their age. Atomic under CPython's lock."""
@@ -18,17 +19,19 @@ class Tape:
     Attributes:
         birth: When it was made; the younger of two tapes is the outer one.
         number: The level's number where it was written (the base has 0), for people.
+        records: Whether it is ``Autodiff``'s, so that variables can be put on it.
         closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
         stand_ins: Of a running transform: the tapes that stand in for older ones, above it.
         outer: Of a transform: the one that was running when it began.
     """
 
-    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "stand_ins")
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "records", "stand_ins")
 
-    def __init__(self, name: str, number: int) -> None:
-        self.birth = now()
+    def __init__(self, name: str, number: int, records: bool = True) -> None:
+        self.birth: float = now()
         self.name = name
         self.number = number
+        self.records = records
         self.closed = False
         self.outer = running.get()
         self.stand_ins: dict[Tape, Tape] = {}
@@ -40,7 +43,7 @@ class Tape:
         """
         for k, tape in enumerate(tapes):
             if tape not in self.stand_ins:
-                self.stand_ins.setdefault(tape, Tape(tape.name, self.number + k + 1))  # threads may ask at once
+                self.stand_ins.setdefault(tape, Tape(tape.name, self.number + k + 1, tape.records))  # threads may ask at once
         return tuple(self.stand_ins[tape] for tape in tapes)
 
     def close(self) -> None:
@@ -81,11 +84,24 @@ def running_now() -> list[Tape]:
 
 
 class Coat:
-    """What a value wears for a level: the tape, the inner value, and (in subclasses) what the level adds."""
+    """What a value wears for a level: the tape, the inner value, and (in subclasses) what the level adds.
+
+    A kind of level is a subclass of it: see ``docs/adr/0003-a-level-is-a-coat.md``.
+
+    Attributes:
+        tape: The level.
+        value: The inner value.
+        more: Inner values beside it, such as a tangent.
+        differentiates: Whether the level is one for derivatives, so that ``detach`` takes the coat off.
+        hidden: How many axes of the inner value the outside does not see; they are the first ones.
+    """
 
     __slots__ = ("tape", "value")
     tape: Tape
     value: Any
+    more: Any = ()
+    differentiates: ClassVar[bool] = True
+    hidden: ClassVar[int] = 0
 
     def apply(self, b: Any, op: Any, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run ``op`` where this coat is the youngest that an argument wears."""
@@ -95,16 +111,33 @@ class Coat:
         """The same coat over another inner value."""
         raise NotImplementedError
 
+    def mapped(self, f: Callable[[Any], Any]) -> Any:
+        """The same coat with ``f`` on each inner value; the coat itself if none changes."""
+        inner = f(self.value)
+        return self if inner is self.value else self.over(inner)
+
+    def off(self) -> Any:
+        """The inner value, for good. Where it is not what the outside sees, it must raise ``LevelError``."""
+        return self.value
+
+    def under(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The inner value's shape where the outside sees ``shape``."""
+        return shape
+
+    def detached(self, inner: Any) -> Any:
+        """This coat, which does not differentiate, over what ``detach`` leaves of its inner value."""
+        return self if inner is self.value else self.over(inner)
+
     def read(self) -> Any:
         """The inner value, for leaving to plain numbers. Where that is another array than it seems, it must raise ``LevelError``."""
         return self.value
 
     @property
     def oldest(self) -> float:
-        """Age of the oldest variable of the tape that the value depends on."""
-        raise NotImplementedError
+        """Age of the oldest variable of the tape that the value depends on. A level that does not know says 0."""
+        return 0.0
 
     @property
     def moment(self) -> float:
-        """Up to which age variables of the tape may be what the value depends on."""
+        """Up to which age variables of the tape may be what the value depends on. A level that does not know says infinity: always."""
         return inf

@@ -1,6 +1,7 @@
 """Coats as a wardrobe: what a value wears, taking coats off, putting variables on. Recursion is as deep as there are coats."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -10,9 +11,18 @@ from nestgrad.levels.reverse.node import Tracked, connection, identity, leaves
 
 
 def worn(p: Any) -> Iterator[Coat]:
-    """The coats of a value, outermost first."""
+    """The coats of a value, outermost first; not those of tangents and the like."""
     while isinstance(p, Coat):
         yield p
+        p = p.value
+
+
+def within(p: Any) -> Iterator[Coat]:
+    """All coats of a value, those of its tangents and coefficients too."""
+    while isinstance(p, Coat):
+        yield p
+        for part in p.more:
+            yield from within(part)
         p = p.value
 
 
@@ -26,9 +36,15 @@ def on(p: Any, tape: Tape) -> Any:
 
 
 def oldest(p: Any, tape: Tape) -> float:
-    """Age of the oldest variable of ``tape`` that ``p`` depends on; infinite if it depends on none."""
-    coat = on(p, tape)
-    return inf if coat is None else coat.oldest
+    """Age of the oldest variable of ``tape`` that any part of ``p`` depends on; infinite if none does."""
+    age = inf
+    while isinstance(p, Coat):
+        if p.tape is tape:
+            return min(age, p.oldest)
+        for part in p.more:
+            age = min(age, oldest(part, tape))
+        p = p.value
+    return age
 
 
 def bare(p: Any) -> Any:
@@ -39,15 +55,32 @@ def bare(p: Any) -> Any:
 
 
 def without(p: Any, tapes: Collection[Tape]) -> Any:
-    """``p`` as a constant on ``tapes``."""
+    """``p`` as a constant on ``tapes``, in all its parts.
+
+    Raises:
+        LevelError: If a coat that is to come off hides something that the outside must not see.
+    """
     if not isinstance(p, Coat):
         return p
-    if len(tapes) == 1 and p.tape in tapes:
-        return p.value
-    inner = without(p.value, tapes)
     if p.tape in tapes:
-        return inner
-    return p if inner is p.value else p.over(inner)
+        inner = p.off()
+        return inner if len(tapes) == 1 else without(inner, tapes)
+    return p.mapped(lambda part: without(part, tapes))
+
+
+def constant(p: Any) -> Any:
+    """``p`` as a constant on every level that differentiates. Other coats stay on."""
+    if not isinstance(p, Coat):
+        return p
+    inner = constant(p.value)
+    return inner if p.differentiates else p.detached(inner)
+
+
+def put_on(p: Any, tape: Tape, dress: Callable[[Any], Any]) -> Any:
+    """``p`` in one more coat, under those of younger tapes: ``dress`` makes it of an inner value."""
+    if isinstance(p, Coat) and p.tape.birth > tape.birth:
+        return p.mapped(lambda part: put_on(part, tape, dress))
+    return dress(p)
 
 
 def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
@@ -60,7 +93,7 @@ def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
     here = tapes[-1] if tapes else None
     if here is not None and p.tape.birth < here.birth:
         return leaves((here,), variable(p, tapes[:-1], shape), shape)
-    inner = variable(p.value, tapes[:-1] if p.tape is here else tapes, shape)
+    inner = variable(p.value, tapes[:-1] if p.tape is here else tapes, p.under(shape))
     if isinstance(p, Tracked):
         return identity(p.tape, inner, p)
     if p.tape is here:
@@ -73,9 +106,16 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
 
     So a linear function has zero curvature, and a variable made anew by mistake still shows.
     """
-    if not isinstance(root, Tracked):
+    if not isinstance(root, Coat):
         return g
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
-        return g.over(tied(g.value, root, shape))
-    own = g if isinstance(g, Tracked) and g.tape is root.tape else None
-    return connection(tied(g if own is None else own.value, root.value, shape), own, root, shape)
+        return g.mapped(lambda part: tied(part, root, g.under(shape)))
+    own = g if isinstance(g, Coat) and g.tape is root.tape else None
+    if isinstance(root, Tracked):
+        return connection(tied(g if own is None else own.value, root.value, shape), own, root, shape)
+    for part in (root.value, *root.more):
+        if isinstance(g, Coat) and g.tape is root.tape:
+            g = g.mapped(partial(tied, root=part, shape=g.under(shape)))
+        else:
+            g = tied(g, part, shape)
+    return g

@@ -1,11 +1,10 @@
 """The backend over dressed values: the same methods as a base backend, and any operand may wear coats."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
 from nestgrad.levels.base import Coat
-from nestgrad.levels.coats import bare
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
 from nestgrad.ops import TABLE, Kind, Op
@@ -69,6 +68,10 @@ class Dressed:
         youngest: Coat = max((a for a in args if isinstance(a, Coat)), key=lambda coat: coat.tape.birth)
         return youngest.apply(self, op, args, params)
 
+    def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
+        """An op on values that a coat's ``apply`` has made of its arguments."""
+        return getattr(self, op.name)(*args, **dict(zip(op.params, params, strict=True)))
+
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
         while isinstance(p, Coat):
@@ -104,14 +107,16 @@ def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
     raw = base.shape
 
     def shape(p: Any) -> tuple[int, ...]:
-        if isinstance(p, Coat):
+        hidden = 0
+        while isinstance(p, Coat):
             if isinstance(p, Tracked):
-                return p.node.shape
-            p = bare(p)
+                return p.node.shape[hidden:] if hidden else p.node.shape
+            hidden += p.hidden
+            p = p.value
         if p.__class__ in _NUMBERS:
             return ()
         found: tuple[int, ...] = raw(p)
-        return found
+        return found[hidden:] if hidden else found
 
     shape.raw = raw  # type: ignore[attr-defined]
     return shape

@@ -1,10 +1,20 @@
 """A level: a backend that wraps a backend, and names a tape."""
 
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from nestgrad.backends.factories import Factories
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Tape, running, running_now
+
+
+@cache
+def _doors() -> Any:
+    """The front's module. Imported late, since it looks down here."""
+    from nestgrad.tensor import doors
+
+    return doors
 
 
 class Level(Factories):
@@ -17,6 +27,8 @@ class Level(Factories):
     """
 
     name: ClassVar[str]
+    records: ClassVar[bool] = False
+    """Whether variables can be put on it, for a backward pass."""
 
     def __init__(self, inner: Any) -> None:
         if not isinstance(inner, Factories):
@@ -24,8 +36,28 @@ class Level(Factories):
         self.inner = inner
         self._base = inner.base
         self.level: int = inner.level + 1
-        self.tape = Tape(type(self).__name__, self.level)
+        self.tape = Tape(type(self).__name__, self.level, self.records)
         self._tapes: tuple[Tape, ...] = (*(inner._tapes if isinstance(inner, Level) else ()), self.tape)
+        self._dressing: tuple[Level, ...] = (*inner._dressing, *([self] if type(self).dress is not Level.dress else []))
+
+    def enter(self, name: str, *xs: Any, dress: Callable[..., Any], floating: bool = True) -> Any:
+        """A Tensor with ``dress(b, tape, *values)`` of ``xs``, Tensors or data: the door in. ``name`` is for messages.
+
+        Raises:
+            LevelError: A Tensor over another base backend.
+            DTypeError: If ``floating``, and one of them is not.
+        """
+        return _doors().enter(self, name, xs, dress, floating)
+
+    def leave(self, name: str, y: Any, take: Callable[..., Sequence[Any]]) -> Any:
+        """Tensors with what ``take(coat, inner value)`` finds in the coat of ``y`` (``None`` if it wears none): the door out.
+
+        They are marked as taken out of this level, so nothing that they depend on is lost silently. Levels above it are taken off.
+
+        Raises:
+            LevelError: If ``y`` is no Tensor over this base, or a level above cannot be taken off.
+        """
+        return _doors().leave(self, name, y, take)
 
     @property
     def tapes(self) -> tuple[Tape, ...]:
@@ -50,6 +82,10 @@ class Level(Factories):
                 return outer.above(self._tapes)[-1]
             outer = outer.outer
         return self.tape
+
+    def dress(self, value: Any) -> Any:
+        """What data becomes that ``tensor`` of the stack makes: itself, unless a level is one that all values wear."""
+        return value
 
     @property
     def base(self) -> Any:

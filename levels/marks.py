@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape, now
-from nestgrad.levels.coats import on, without, worn
+from nestgrad.levels.coats import within, without
 
 Marks = Mapping[Tape, "Moment"]
 
@@ -46,15 +46,15 @@ def join(a: Marks, b: Marks) -> Marks:
 def left(p: Any, tapes: Iterable[Tape], marks: Marks, story: str) -> Marks:
     """Marks of ``p`` after ``tapes`` are taken off it.
 
-    The outermost coat knows how old its dependence is. What comes off from under other coats gets the present moment, since their
-    records may hold more of it.
+    The outermost coat knows how old its dependence is. What comes off from under other coats gets the present moment at least, since
+    their records may hold more of it.
     """
     for tape in tapes:
-        coat = on(p, tape)
-        if coat is not None:
-            moment = coat.moment if coat is p else now()
-            if tape not in marks or marks[tape] < moment:
-                marks = {**marks, tape: Moment(moment, story)}
+        for coat in within(p):
+            if coat.tape is tape and coat.differentiates:
+                moment = coat.moment if coat is p else max(coat.moment, now())
+                if tape not in marks or marks[tape] < moment:
+                    marks = {**marks, tape: Moment(moment, story)}
     return marks
 
 
@@ -65,8 +65,8 @@ def opened(p: Any, marks: Marks) -> tuple[Any, Marks]:
     """
     coat = p
     while isinstance(coat, Coat):
-        if coat.tape.closed:
-            p = without(p, [coat.tape for coat in worn(p) if coat.tape.closed])
+        if coat.tape.closed or (coat.more and any(c.tape.closed for c in within(coat))):
+            p = without(p, {coat.tape for coat in within(p) if coat.tape.closed})
             break
         coat = coat.value
     for tape in marks:

@@ -5,10 +5,11 @@ than the mark. Otherwise the marked value is truly a constant on that tape, sinc
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import without
+from nestgrad.levels.coats import oldest, without
 from nestgrad.levels.marks import NONE, Marks, join, left, opened
 
 
@@ -38,12 +39,9 @@ def fitted(p: Any, marks: Marks) -> tuple[Any, Marks]:
 
 
 def _clash(values: Sequence[Any], marks: Marks) -> list[Tape]:
-    off = []
-    for tape, moment in marks.items():
-        for p in values:
-            while isinstance(p, Coat) and p.tape is not tape:
-                p = p.value
-            if isinstance(p, Coat) and p.oldest <= moment:
-                off.append(tape)
-                break
-    return off
+    """Tapes on which one value is tracked through a variable that another may depend on, unrecorded."""
+    return [tape for tape, moment in marks.items() if any(_within(oldest(p, tape), moment) for p in values if isinstance(p, Coat))]
+
+
+def _within(age: float, moment: float) -> bool:
+    return age <= moment and age < inf

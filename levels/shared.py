@@ -14,6 +14,7 @@ class Shared(Coat):
     """A value whose memory is shared with its owner. ``token`` tells whether the owner has written into it since."""
 
     __slots__ = ("backend", "token")
+    differentiates = False
     backend: Any
     token: Any
 
@@ -42,7 +43,7 @@ class Shared(Coat):
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run the op on the memory itself; an answer that is a view of it is shared as well."""
         raw = [a.read() if isinstance(a, Shared) else a for a in args]
-        out = getattr(b, op.name)(*raw, **dict(zip(op.params, params, strict=True)))
+        out = b.run(op, raw, params)
         for a in args:
             if isinstance(a, Shared) and self.backend.overlaps(out, a.value):
                 return a.over(out)

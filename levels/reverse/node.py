@@ -65,33 +65,16 @@ class Tracked(Coat):
         """Record ``op``; the way for ops and mixtures of coats that have no unrolled recorder."""
         tape = self.tape
         inner = [a.value if isinstance(a, Tracked) and a.tape is tape else a for a in args]
-        out = getattr(b, op.name)(*inner, **dict(zip(op.params, params, strict=True)))
+        out = b.run(op, inner, params)
         edges = []
         for i, a in enumerate(args):
             rule = op.rules[0 if op.variadic else i] if isinstance(a, Tracked) and a.tape is tape else None
             if rule is not None:
-                edges.append((a.node, rule.call, tuple(_read(b, op, word, i, inner, out, params) for word in rule.reads)))
+                edges.append((a.node, rule.call, op.saved(b, rule, i, inner, out, params)))
         if not edges:
             return out
         raw = not any(isinstance(v, Coat) for v in (out, *inner))
         return tracked(tape, out, make(op, b.shape(out), tuple(edges), raw))
-
-
-def _read(b: Any, op: Op, word: str, i: int, inner: list[Any], out: Any, params: tuple[Any, ...]) -> Any:
-    """The value that a rule reads under the name ``word``."""
-    if word in op.params:
-        return params[op.params.index(word)]
-    if word == "out":
-        return out
-    if word == "i":
-        return i
-    if word == "shapes":
-        return tuple(tuple(b.shape(v)) for v in inner)
-    if word == "others":
-        return tuple(None if k == i else v for k, v in enumerate(inner))
-    argument, _, what = word.partition("_")
-    value = inner[op.arguments.index(argument)]
-    return value if not what else b.shape(value) if what == "shape" else b.dtype(value)
 
 
 def tracked(tape: Tape, value: Any, node: Node) -> Tracked:

@@ -106,7 +106,7 @@ from nestgrad.functions import (
     zeros,
     zeros_like,
 )
-from nestgrad.levels import Autodiff
+from nestgrad.levels import Autodiff, Forward
 from nestgrad.tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ __version__ = "0.1.0"
 
 # TorchBackend is public but not in the list: a star import must not load torch.
 __all__ = [
-    "Tensor", "Gradients", "Autodiff", "NumpyBackend", "get_backend",
+    "Tensor", "Gradients", "Autodiff", "Forward", "NumpyBackend", "get_backend",
     "errors", "func", "random",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
     "full_like",

@@ -44,6 +44,9 @@ EXCEPTIONS: set[tuple[str, str]] = {
     ("nestgrad.backends.factories", "nestgrad.tensor"),
     ("nestgrad.backends.factories", "nestgrad.tensor.create"),
     ("nestgrad.backends.factories", "nestgrad.levels.dressed"),
+    ("nestgrad.levels.level", "nestgrad.tensor.doors"),
+    # the doors of a level take and give Tensors: for the type checker alone
+    ("nestgrad.levels.forward", "nestgrad.tensor"),
 }
 
 

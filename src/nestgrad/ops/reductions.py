@@ -5,7 +5,7 @@ from typing import Any
 
 from nestgrad.ops.samples import Sample, calls, filled, shaped
 from nestgrad.ops.shapes import kept, spread
-from nestgrad.ops.table import COMPOSITE, LINEAR, SPECIAL, define
+from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, SPECIAL, define
 
 _OVER = ({"axes": (0,)}, {"axes": (0, 2), "keepdims": True}, {"axes": (0, 1, 2)}, {"axes": (1,), "keepdims": True})
 
@@ -21,16 +21,17 @@ def _mean(b: Any, g: Any, x_shape: tuple[int, ...], axes: tuple[int, ...], keepd
 define("mean(x, axes, keepdims)", LINEAR, _mean, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
 
 
-def _extremum(b: Any, g: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The cotangent where the extremum is taken; equal entries share it evenly."""
-    shape = tuple(b.shape(x))
-    here = b.cast(b.eq(x, spread(b, out, shape, axes, keepdims)), b.dtype(g))
-    share = b.div(here, b.sum(here, axes, True))
-    return b.mul(spread(b, g, shape, axes, keepdims), share)
+def _share(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """1 where the extremum is taken, divided among equal entries."""
+    here = b.cast(b.eq(x, spread(b, out, tuple(b.shape(x)), axes, keepdims)), b.dtype(x))
+    return b.div(here, b.sum(here, axes, True))
 
 
 for _name in ("amax", "amin"):
-    define(f"{_name}(x, axes, keepdims)", SPECIAL, _extremum, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+    define(f"{_name}(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
+        spread(b, g, tuple(b.shape(x)), axes, keepdims), _share(b, x, out, axes, keepdims)), defaults=(False,),
+        forward=(lambda b, t, x, out, axes, keepdims: b.sum(b.mul(t, _share(b, x, out, axes, keepdims)), axes, keepdims),),
+        samples=shaped((2, 3, 2), *_OVER))
 
 
 def _prod(b: Any, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
@@ -63,21 +64,35 @@ define("var(x, axes, correction, keepdims)", COMPOSITE, _var, defaults=(False,),
     (2, 3, 2), {"axes": (0,), "correction": 0}, {"axes": (1, 2), "correction": 1, "keepdims": True}, {"axes": (0, 1, 2), "correction": 1}))
 
 
-def _norm(b: Any, g: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _direction(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """``x / norm``; 0 at the origin to first order, and no finite derivative there above it."""
-    shape = tuple(b.shape(x))
-    return b.mul(spread(b, g, shape, axes, keepdims), b.unit(x, spread(b, out, shape, axes, keepdims)))
+    return b.unit(x, spread(b, out, tuple(b.shape(x)), axes, keepdims))
 
 
-define("norm(x, axes, keepdims)", SPECIAL, _norm, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+define("norm(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
+    spread(b, g, tuple(b.shape(x)), axes, keepdims), _direction(b, x, out, axes, keepdims)), defaults=(False,),
+    forward=(lambda b, t, x, out, axes, keepdims: b.sum(b.mul(t, _direction(b, x, out, axes, keepdims)), axes, keepdims),),
+    samples=shaped((2, 3, 2), *_OVER))
 # Plain division in the rules: beyond first order the norm has no derivative at 0, and NaN says so.
-define("unit(x, y)", SPECIAL, lambda b, g, y: b.div(g, y), lambda b, g, y, out: b.neg(b.div(b.mul(g, out), y)), broadcasts=True,
+define("unit(x, y)", ELEMENTWISE, lambda b, g, y: b.div(g, y), lambda b, g, y, out: b.neg(b.div(b.mul(g, out), y)),
        samples=calls(Sample((filled((3,), -1.0, 1.0), filled((3,), 0.5, 2.0, 1)))))
 
+
+def _weights(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """``softmax``, from the logarithm of the sum."""
+    return b.exp(b.sub(x, spread(b, out, tuple(b.shape(x)), axes, keepdims)))
+
+
+def _softmax(b: Any, g: Any, out: Any, axis: int) -> Any:
+    """A symmetric matrix, so the cotangent's rule is the tangent's."""
+    return b.mul(out, b.sub(g, b.sum(b.mul(g, out), (axis,), True)))
+
+
+_AXIS = shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2})
 define("logsumexp(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
-    spread(b, g, tuple(b.shape(x)), axes, keepdims), b.exp(b.sub(x, spread(b, out, tuple(b.shape(x)), axes, keepdims)))),
-    defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
-define("softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.mul(out, b.sub(g, b.sum(b.mul(g, out), (axis,), True))),
-       samples=shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2}))
+    spread(b, g, tuple(b.shape(x)), axes, keepdims), _weights(b, x, out, axes, keepdims)), defaults=(False,),
+    forward=(lambda b, t, x, out, axes, keepdims: b.sum(b.mul(t, _weights(b, x, out, axes, keepdims)), axes, keepdims),),
+    samples=shaped((2, 3, 2), *_OVER))
+define("softmax(x, axis)", SPECIAL, _softmax, forward=(lambda b, t, out, axis: _softmax(b, t, out, axis),), samples=_AXIS)
 define("log_softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.sub(g, b.mul(b.exp(out), b.sum(g, (axis,), True))),
-       samples=shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2}))
+       forward=(lambda b, t, out, axis: b.sub(t, b.sum(b.mul(b.exp(out), t), (axis,), True)),), samples=_AXIS)

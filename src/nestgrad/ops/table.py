@@ -31,13 +31,13 @@ CONSTANT, COMPOSITE, SPECIAL = Kind.CONSTANT, Kind.COMPOSITE, Kind.SPECIAL
 ARGUMENTS = ("x", "y", "z")
 """Names of the array arguments, in their order. An op with any number of them has ``*xs``."""
 
-RESERVED = frozenset({"b", "g", "out", "others", "shapes", "i", "xs"})
+RESERVED = frozenset({"b", "g", "t", "out", "others", "shapes", "i", "xs"})
 """What rules read under a name of its own; so are names that begin with an underscore, or end in ``_shape`` or ``_dtype``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The cotangent of one argument: ``call(b, g, *saved)`` with ``saved`` in the order of ``reads``."""
+    """What one argument's cotangent becomes, or its tangent: ``call(b, g, *saved)`` with ``saved`` in the order of ``reads``."""
 
     call: Callable[..., Any]
     reads: tuple[str, ...]
@@ -55,6 +55,11 @@ class Op:
         rules: One per argument, ``None`` where the op has no derivative. Of an op with ``*xs`` there is one for all.
         function: Of a composite, the function ``(b, *arguments, *params)`` that it is.
         broadcasts: Whether arguments are broadcast against each other, so that cotangents are summed back.
+        forward: Of a special op, one rule per argument: its share of the answer's tangent.
+        series: ``(b, k, *arguments, out, *params)``: the ``k``-th Taylor coefficient of the answer, from series that are indexed by their
+            coefficients (``out`` up to ``k - 1``). Where there is none, the tangent's rule is run on series.
+        batched: ``(b, n, values, ranks, params)``: the op on values of which some have an axis 0 of ``n`` that it must not see (``ranks``
+            are those that it sees). Where there is none, the names of the parameters tell what to do.
     """
 
     name: str
@@ -66,6 +71,28 @@ class Op:
     function: Callable[..., Any] | None
     broadcasts: bool
     samples: Samples
+    forward: tuple[Rule | None, ...] = ()
+    series: Callable[..., Any] | None = None
+    batched: Callable[..., Any] | None = None
+
+    def saved(self, b: Any, rule: Rule, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What the rule of argument ``i`` reads, in its order."""
+        return tuple([self._value(b, word, i, args, out, params) for word in rule.reads])
+
+    def _value(self, b: Any, word: str, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
+        if word in self.params:
+            return params[self.params.index(word)]
+        if word == "out":
+            return out
+        if word == "i":
+            return i
+        if word == "shapes":
+            return tuple(tuple(b.shape(v)) for v in args)
+        if word == "others":
+            return tuple(None if k == i else v for k, v in enumerate(args))
+        argument, _, what = word.partition("_")
+        value = args[self.arguments.index(argument)]
+        return value if not what else b.shape(value) if what == "shape" else b.dtype(value)
 
     @property
     def variadic(self) -> bool:
@@ -94,6 +121,9 @@ def define(
     samples: Samples,
     broadcasts: bool | None = None,
     defaults: Sequence[Any] = (),
+    forward: Sequence[Callable[..., Any] | None] = (),
+    series: Callable[..., Any] | None = None,
+    batched: Callable[..., Any] | None = None,
 ) -> Op:
     """Add an op to the table.
 
@@ -104,6 +134,9 @@ def define(
         samples: Inputs on which the op is tested, with its special points.
         broadcasts: Whether arguments are broadcast; elementwise ops always do.
         defaults: Default values of the last parameters.
+        forward: Of a special op, for each argument what its tangent ``t`` adds to the answer's: ``lambda b, t, x, out: ...``.
+        series: The ``k``-th Taylor coefficient of the answer; see ``Op``.
+        batched: The op on values with one more axis in front; see ``Op``.
 
     Raises:
         ValueError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
@@ -125,19 +158,25 @@ def define(
     read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, params) for r in rules)
     if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
         raise ValueError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
+    pushed = tuple(_rule(name, kind, r, arguments, params, "t") for r in forward)
+    if len(pushed) != (len(arguments) if kind is SPECIAL else 0):
+        raise ValueError(
+            f"define: {signature} is {kind.value}, has {len(arguments)} arguments and {len(pushed)} forward rules; "
+            "expected one per argument of a special op, and none of others, whose kind tells"
+        )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples)
+    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, batched)
     TABLE[name] = op
     return op
 
 
 def _rule(
-    name: str, kind: Kind, rule: Callable[..., Any] | None, arguments: tuple[str, ...], params: tuple[str, ...]
+    name: str, kind: Kind, rule: Callable[..., Any] | None, arguments: tuple[str, ...], params: tuple[str, ...], first: str = "g"
 ) -> Rule | None:
     if rule is None:
         return None
     reads = list(inspect.signature(rule).parameters)[1:]
-    whole = bool(reads) and reads[0] == "g"
+    whole = bool(reads) and reads[0] == first
     reads = reads[1:] if whole else reads
     known = {*arguments, *params, "out", *(f"{a}_shape" for a in arguments), *(f"{a}_dtype" for a in arguments)}
     if arguments == ("xs",):
@@ -147,5 +186,5 @@ def _rule(
     if whole:
         return Rule(rule, tuple(reads))
     if kind is not ELEMENTWISE:
-        raise ValueError(f"define: a rule of {name} must take g, since only an elementwise op has partial derivatives")
+        raise ValueError(f"define: a rule of {name} must take {first}, since only an elementwise op has partial derivatives")
     return Rule(lambda b, g, *saved: b.mul(g, rule(b, *saved)), tuple(reads), rule)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ConversionError, LevelError, MutatedError, ShapeError
-from nestgrad.levels.coats import bare, worn
+from nestgrad.errors import ConversionError, MutatedError, NestgradError, ShapeError
+from nestgrad.levels.base import Coat
+from nestgrad.levels.coats import bare, within, worn
 from nestgrad.levels.marks import NONE, opened
-from nestgrad.levels.reverse.node import Tracked
 from nestgrad.tensor.handle import Handle, make
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class Conversion(Handle):
     def _leave(self, spelling: str, way: str) -> None:
         """Refuse to drop levels silently."""
         value, marks = opened(self.value, self.marks)
-        if isinstance(value, Tracked) or marks:
+        tapes = dict.fromkeys(repr(c.tape) for c in within(value) if c.differentiates) if isinstance(value, Coat) else {}
+        if tapes or marks:
             raise ConversionError(
-                f"{spelling} of a tensor that depends on variables ({', '.join(repr(c.tape) for c in worn(value)) or 'taken out'}) "
+                f"{spelling} of a tensor that depends on variables ({', '.join(tapes) or 'taken out'}) "
                 f"would silently make a constant of it. Try {way}"
             )
 
@@ -113,16 +114,15 @@ class Conversion(Handle):
 
     def __repr__(self) -> str:
         """Value, dtype, levels worn and marks."""
-        if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):
+        try:
+            shown = _text(self.b.base.to_numpy(self.b.read(self.value)))
+        except MutatedError:
+            shown = f"<shape {self.shape}, whose shared memory was written into>"
+        except NestgradError:  # of a level from which no plain numbers can be had
             shown = f"<shape {self.shape}>"
-        else:
-            try:
-                shown = _text(self.b.base.to_numpy(self.b.read(self.value)))
-            except MutatedError:
-                shown = f"<shape {self.shape}, whose shared memory was written into>"
         parts = [shown, f"dtype={str(self.dtype).removeprefix('torch.')}"]
         value, marks = opened(self.value, self.marks)
-        levels = [c.tape.number for c in worn(value) if isinstance(c, Tracked)]
+        levels = [c.tape.number for c in worn(value) if c.differentiates]
         if levels:
             parts.append(f"levels={sorted(levels)}")
         if marks:
@@ -143,8 +143,6 @@ class Conversion(Handle):
 
     def __reduce__(self) -> Any:
         """Pickle the value; history and marks are dropped."""
-        if any(not isinstance(c, Tracked) and c.tape.number for c in worn(self.value)):
-            raise LevelError("pickle: a value of this level cannot leave it")
         return _restored, (self.b.base, self.numpy(), str(self.dtype).removeprefix("torch."))
 
 

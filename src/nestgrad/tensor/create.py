@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 def tensor(stack: Any, data: Any, requires_grad: bool = False, levels: Sequence[Any] | None = None, dtype: Any = None) -> "Tensor":
     """A Tensor over a stack; see ``Factories.tensor``."""
-    if requires_grad and levels is dtype is None and isinstance(data, Handle) and data.b.base is stack.base:
-        return as_variable(data, chosen(stack, None))
+    if requires_grad and levels is dtype is None and isinstance(data, Handle) and data.b.base is stack.base and not stack._dressing:
+        return as_variable(data, chosen(stack, None))  # the short way
     made = _lifted(stack, data, dtype) if isinstance(data, Handle) else make(stack.base.dressed, raw(stack.base, data, dtype), NONE)
+    for level in stack._dressing:
+        made = make(made.b, level.dress(made.value), made.marks)
     if not requires_grad:
         if levels is not None:
             raise LevelError("tensor: got levels without requires_grad=True; a constant is one on every level")
@@ -44,10 +46,12 @@ def shared(stack: Any, array: Any, requires_grad: bool = False, levels: Sequence
 def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
     """The tapes of a stack that ``levels`` (numbers from 1, or Autodiff levels) name, oldest first; all of them for ``None``."""
     tapes: tuple[Tape, ...] = stack.tapes
-    if not tapes:
-        raise LevelError(f"requires_grad: {stack!r} is a base backend and tracks nothing. Try Autodiff({stack!r}).tensor(...)")
+    recording = tuple([tape for tape in tapes if tape.records])
+    if not recording:
+        what = "has no level that records" if tapes else "is a base backend and tracks nothing"
+        raise LevelError(f"requires_grad: {stack!r} {what}. Try Autodiff({stack!r}).tensor(...)")
     if levels is None:
-        return tapes
+        return recording
     picked = []
     for level in listed(levels):
         if isinstance(level, Level):
@@ -56,6 +60,8 @@ def chosen(stack: Any, levels: Sequence[Any] | None) -> tuple[Tape, ...]:
             picked.append(tapes[level - 1])
         else:
             raise LevelError(f"levels: got {level!r}; expected numbers from 1 (innermost) to {len(tapes)}, or Autodiff levels")
+    if strange := [tape for tape in picked if not tape.records]:
+        raise LevelError(f"levels: got {strange[0]}, which records nothing; expected Autodiff levels")
     if not picked:
         raise LevelError("levels: got none; expected at least one level that is to track the variable")
     return oldest_first(picked)

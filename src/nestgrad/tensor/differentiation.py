@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import bare, variable, without, worn
+from nestgrad.levels.coats import bare, constant, variable, within, without, worn
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE, left, opened
 from nestgrad.levels.reverse.node import Tracked
@@ -27,7 +27,7 @@ class Differentiation(Handle):
     def level(self) -> int:
         """Number of the outermost level that tracks it; 0 of a constant."""
         value, _ = opened(self.value, self.marks)
-        return next((coat.tape.number for coat in worn(value)), 0)
+        return next((coat.tape.number for coat in worn(value) if coat.differentiates), 0)
 
     @property
     def backend(self) -> Any:
@@ -64,8 +64,8 @@ class Differentiation(Handle):
         """The value inside the outermost level that tracks it, marked as taken out of that level. A constant is its own inner value."""
         value, marks = opened(self.value, self.marks)
         if not isinstance(value, Tracked):
-            if isinstance(value, Coat) and value.oldest < inf:
-                raise LevelError(f"inner: a value cannot leave {value.tape} this way")
+            if isinstance(value, Coat) and (value.differentiates or value.hidden):
+                raise LevelError(f"inner: a value of {value.tape} cannot leave it this way. Try the level's own way out, or detach()")
             return make(self.b, value, marks)
         return make(self.b, value.value, left(value, [value.tape], marks, f"inner() of {_what(value)}"))
 
@@ -81,8 +81,8 @@ class Differentiation(Handle):
         """
         value, marks = opened(self.value, self.marks)
         if level is None:
-            return make(self.b, bare(value) if not _is_shared(value) else _innermost(value), NONE)
-        tapes = [coat.tape for coat in worn(value)] + list(marks)
+            return make(self.b, constant(value), NONE)
+        tapes = [coat.tape for coat in within(value) if coat.differentiates] + list(marks)
         if isinstance(level, Level):
             births = [level.meant(tapes).birth]
         elif isinstance(level, int) and level >= 1:
@@ -205,19 +205,14 @@ def _what(value: Tracked) -> str:
     return f"a {value.node.name!r} of shape {tuple(value.node.shape)}"
 
 
-def _is_shared(value: Any) -> bool:
-    return any(coat.tape.number == 0 for coat in worn(value))
-
-
-def _innermost(value: Any) -> Any:
-    return [*worn(value)][-1]
-
-
 def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
     """The error for a root on which nothing is recorded."""
     what = f"a value of shape {tuple(x.b.shape(value))}"
-    if isinstance(value, Coat) and value.oldest < inf:
-        return LevelError(f"backward: {what} lives on {value.tape}, which has no backward pass. Try a variable made inside the function")
+    if isinstance(value, Coat) and (value.differentiates or value.hidden):
+        return LevelError(
+            f"backward: {what} lives on {value.tape}, which has no backward pass, above all levels that recorded it. "
+            "Try func.grad inside, as in vmap(grad(f)), or a variable made inside the function, S.tensor(x, requires_grad=True)"
+        )
     if marks:
         story = "; ".join(f"{tape}: {moment.story}" for tape, moment in marks.items())
         return NoLevelLeft(

@@ -213,7 +213,7 @@ class _OnTape:
         value, marks = root.value, root.marks
         while value.tape is not tape:
             marks = left(value, [value.tape], marks, "a derivative on a level further in")
-            value = value.value
+            value = value.off()
         node = value.node
         marks = join(marks, {tape: Moment(node.age, "a derivative of a", node.name, "of shape", node.shape)})
         inner, b = value.value, root.b

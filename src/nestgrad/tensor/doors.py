@@ -1,0 +1,50 @@
+"""The doors of levels: how values get the coat of a forward, Taylor or batched level, and how they come out again."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import DTypeError, LevelError
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.coats import bare, on, worn
+from nestgrad.levels.marks import left, opened
+from nestgrad.tensor.handle import Handle, make, meet
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
+
+
+def enter(level: Any, name: str, xs: Sequence[Any], dress: Callable[..., Any], floating: bool = True) -> "Tensor":
+    """``dress(b, tape, *values)`` of what may meet: Tensors over the level's base, or data.
+
+    Raises:
+        LevelError: A Tensor over another base backend.
+        DTypeError: If ``floating``, and one of them is not.
+    """
+    b = level.dressed
+    tensors = [x if isinstance(x, Handle) else level.tensor(x) for x in xs]
+    if strange := [x for x in tensors if x.b is not b and x.b.base != b.base]:
+        raise LevelError(f"{name}: got a tensor over {strange[0].b.base!r} for {level!r}; expected one base backend for both")
+    if floating and (whole := [x for x in tensors if not b.base.is_floating(bare(x.value))]):
+        raise DTypeError(f"{name}: got dtype {whole[0].dtype}; expected a floating one. Try x.astype('float64')")
+    _, values, marks = meet(name, *tensors)
+    return make(b, dress(b, level.tapes[-1], *values), marks)
+
+
+def leave(level: Any, name: str, y: Any, take: Callable[[Coat | None, Any], Sequence[Any]]) -> "list[Tensor]":
+    """``take(coat, value)``: what is under the level's coat, which is ``None`` where ``y`` does not wear it. Younger levels are taken off.
+
+    Raises:
+        LevelError: If ``y`` is none of the base's Tensors, or a younger level cannot be taken off.
+    """
+    if not isinstance(y, Handle) or y.b.base != level.base:
+        what = f"a Tensor over {y.b.base!r}" if isinstance(y, Handle) else f"a {type(y).__name__}"
+        raise LevelError(f"{name}: got {what}; expected a Tensor over {level.base!r}")
+    value, marks = opened(y.value, y.marks)
+    tape: Tape = level.meant([coat.tape for coat in worn(value)])
+    if on(value, tape) is None:
+        return [make(y.b, part, marks) for part in take(None, value)]
+    while value.tape is not tape:
+        marks = left(value, [value.tape], marks, f"{name}() on a level further in")
+        value = value.off()
+    marks = left(value, [tape], marks, f"{name}()")
+    return [make(y.b, part, marks) for part in take(value, value.value)]
