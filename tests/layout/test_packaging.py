@@ -1,7 +1,7 @@
-"""What is built is what is in the tree, and it runs with NumPy and typing-extensions alone.
+"""What is built is what is in the tree, and it runs with its three dependencies alone.
 
 Nothing here asks a package index: the build uses the setuptools of the running environment, and the empty environment
-sees the installed NumPy and typing-extensions through a folder of links.
+sees those that are installed through a folder of links.
 """
 
 import importlib.metadata
@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("levels", "backends")
-RUNTIME = ("numpy", "typing_extensions")
+RUNTIME = ("numpy", "optree", "typing_extensions")
 
 pytest.importorskip("build", reason="the package `build` makes the sdist and the wheel")
 
@@ -63,7 +63,7 @@ def wheel(sdist, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def empty_python(tmp_path_factory) -> Path:
-    """The interpreter of a new environment that holds pip, NumPy and typing-extensions."""
+    """The interpreter of a new environment that holds pip and the dependencies."""
     place = tmp_path_factory.mktemp("empty")
     run(sys.executable, "-m", "venv", place / "venv", cwd=place)
     python = place / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -103,7 +103,7 @@ def test_the_wheel_holds_the_front_and_nothing_else(wheel):
     assert {name.split("/")[0].split("-")[0] for name in names} == {"nestgrad"}
 
 
-def test_the_wheel_runs_where_only_numpy_and_typing_extensions_are(wheel, empty_python, tmp_path):
+def test_the_wheel_runs_where_only_its_dependencies_are(wheel, empty_python, tmp_path):
     run(empty_python, "-m", "pip", "install", "--no-index", "--quiet", wheel, cwd=tmp_path)
     program = (
         "import sys, nestgrad, nestgrad.levels, nestgrad.backends\n"
@@ -115,7 +115,7 @@ def test_the_wheel_runs_where_only_numpy_and_typing_extensions_are(wheel, empty_
     assert all(Path(place).is_relative_to(venv) for place in places), places
     listed = run(empty_python, "-m", "pip", "list", "--format=freeze", cwd=tmp_path)
     installed = {line.split("==")[0].replace("_", "-").lower() for line in listed.splitlines() if "==" in line}
-    assert installed - {"pip", "setuptools", "wheel"} == {"nestgrad", "numpy", "typing-extensions"}
+    assert installed - {"pip", "setuptools", "wheel"} == {"nestgrad", "numpy", "optree", "typing-extensions"}
 
 
 def test_the_wheel_announces_the_backends(wheel):

@@ -1,0 +1,13 @@
+"""Transforms: function in, function out. They nest with each other and with the imperative style.
+
+Each run makes a tape of its own, the youngest of all while it runs: stacks made before slide under it, so closing over tracked tensors,
+plain arrays and literals just works. Inside, ``S.tensor(v, requires_grad=True)`` of a stack made outside makes a variable on tapes that
+stand in for the stack's, above the transform. When the run ends, all these tapes close.
+
+Arguments and outputs may be nested tuples, lists, dicts and namedtuples. Their leaves are Tensors, arrays and numbers; arrays and numbers
+go to the backend of the Tensors beside them, or else of those that the function closes over.
+"""
+
+from nestgrad.func.reverse import grad, value_and_grad, vjp
+
+__all__ = ["grad", "value_and_grad", "vjp"]

@@ -1,0 +1,178 @@
+"""The run of a function by a transform: on a new tape, with some of its arguments dressed, and with its outputs checked."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from nestgrad.errors import DTypeError, LevelError, ShapeError
+from nestgrad.func.home import home
+from nestgrad.func.trees import Structure, flatten, parted, places
+from nestgrad.levels.base import Coat, Tape, running
+from nestgrad.levels.coats import bare, on, tied, variable
+from nestgrad.levels.marks import NONE, Marks, left, opened
+from nestgrad.levels.mixing import settle
+from nestgrad.tensor import Tensor
+from nestgrad.tensor.handle import Handle, constant, is_scalar, make
+
+ArgNums = int | Sequence[int]
+
+
+class Run:
+    """``with Run(name, leaves) as tape``: a tape above all that the leaves wear, on which a transform runs; closed at the end."""
+
+    __slots__ = ("tape", "token")
+
+    def __init__(self, name: str, leaves: Iterable[Tensor]) -> None:
+        self.tape = Tape(name, max((x.level for x in leaves), default=0) + 1)
+
+    def __enter__(self) -> Tape:
+        self.token = running.set(self.tape)
+        return self.tape
+
+    def __exit__(self, *error: object) -> None:
+        running.reset(self.token)
+        self.tape.close()
+
+
+class Arguments:
+    """The arguments of a call. Those that a transform is about are taken apart into leaves, which are Tensors.
+
+    Attributes:
+        numbers: Which they are.
+        structures: Of each, the structure.
+        leaves: Of all of them, in order.
+    """
+
+    __slots__ = ("args", "b", "leaves", "name", "numbers", "structures")
+
+    def __init__(self, name: str, f: Callable[..., Any], argnums: ArgNums, args: Sequence[Any]) -> None:
+        self.name, self.args = name, args
+        self.numbers = _chosen(name, argnums, len(args))
+        self.b = home(f, args)
+        self.leaves: list[Tensor] = []
+        self.structures: list[Structure] = []
+        for k in self.numbers:
+            leaves, structure = flatten(args[k])
+            self.structures.append(structure)
+            self.leaves += [as_leaf(name, x, self.b) for x in leaves]
+        if not self.leaves:
+            raise ShapeError(f"{name}: got {_plural(self.numbers)} without any Tensor, array or number to differentiate by")
+
+    def floating(self) -> None:
+        """Check that derivatives by all leaves exist.
+
+        Raises:
+            DTypeError: If one is not floating.
+        """
+        for x in self.leaves:
+            if not x.b.base.is_floating(bare(x.value)):
+                raise DTypeError(
+                    f"{self.name}: got an argument of dtype {x.dtype}; expected a floating one. Try a float, or x.astype('float64')"
+                )
+
+    def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Other leaves, one tree for each of the arguments."""
+        return parted(self.structures, leaves)
+
+    def with_leaves(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments of the call, with other leaves."""
+        args = list(self.args)
+        for k, tree in zip(self.numbers, self.trees(leaves), strict=True):
+            args[k] = tree
+        return args
+
+    def place(self, i: int) -> str:
+        """Where leaf ``i`` stands, for people: ``"argument 1['w']"``."""
+        names = [f"argument {k}{place}" for k, s in zip(self.numbers, self.structures, strict=True) for place in places(s)]
+        return names[i]
+
+
+def as_leaf(name: str, x: Any, b: Any) -> Tensor:
+    """An argument as a Tensor; a number or an array is copied to ``b``."""
+    if isinstance(x, Handle):
+        return x  # type: ignore[return-value]
+    value = constant(b, x, name)
+    return make(b, b.base.asarray(value) if is_scalar(value) else value, NONE)
+
+
+def renewed(x: Tensor, tapes: tuple[Tape, ...] = ()) -> tuple[Any, Marks]:
+    """Value and marks of an argument, as a variable of its own: on ``tapes``, and on all that track it."""
+    value, marks = opened(x.value, x.marks)
+    return variable(value, tapes, tuple(x.shape)), marks
+
+
+class Outputs:
+    """What a function returned.
+
+    Attributes:
+        leaves: As Tensors.
+        aux: Auxiliary data, as they were returned.
+    """
+
+    __slots__ = ("aux", "leaves", "name", "structure")
+
+    def __init__(self, name: str, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], has_aux: bool, like: Tensor) -> None:
+        result = f(*args, **kwargs)
+        self.name = name
+        self.aux: Any
+        out, self.aux = _pair(name, result) if has_aux else (result, None)
+        leaves, self.structure = flatten(out)
+        if not leaves:
+            raise LevelError(f"{name}: the function returned a {type(out).__name__}; expected a Tensor")
+        self.leaves = [_output(name, x, like) for x in leaves]
+
+
+def _pair(name: str, result: Any) -> tuple[Any, Any]:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise LevelError(f"{name}: with has_aux the function must return (output, aux), got {type(result).__name__}")
+    return result[0], result[1]
+
+
+def _output(name: str, out: Any, like: Tensor) -> Tensor:
+    if isinstance(out, Handle):
+        return out  # type: ignore[return-value]
+    if is_scalar(out) or like.b.base.accepts(out):
+        return make(like.b, like.b.base.asarray(out), like.marks)
+    raise LevelError(f"{name}: the function returned a {type(out).__name__}; expected a Tensor")
+
+
+def inside(name: str, out: Tensor, tape: Tape) -> Tensor | None:
+    """An output on the transform's level, with that level's coat outermost, or ``None`` if it does not depend on the arguments."""
+    value, marks = opened(out.value, out.marks)
+    if tape in marks:
+        raise LevelError(
+            f"{name}: the output was taken out of the level of this {name} ({marks[tape].story}), so its derivative here would be lost. "
+            "Make a variable inside, S.tensor(x, requires_grad=True), and differentiate by that; or detach() what is meant as a constant"
+        )
+    if on(value, tape) is None:
+        return None
+    while isinstance(value, Coat) and value.tape is not tape:
+        marks = left(value, [value.tape], marks, "a level made inside the transform")
+        value = value.value
+    return make(out.b, value, marks)
+
+
+def outside(x: Tensor) -> Tensor:
+    """A Tensor without what ended transforms left on it."""
+    value, marks = opened(x.value, x.marks)
+    return x if value is x.value and marks is x.marks else make(x.b, value, marks)
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, to: Sequence[Tensor]) -> Tensor:
+    """A derivative that is zero, connected to all that it would depend on."""
+    b = to[0].b
+    values, marks = settle([t.value for t in to], [t.marks for t in to])
+    made = b.base.full(shape, 0.0, dtype)
+    for value in values:
+        made = tied(made, value, shape)
+    return make(b, made, marks)
+
+
+def _chosen(name: str, argnums: ArgNums, n: int) -> list[int]:
+    chosen: list[Any] = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
+    if any(not isinstance(k, int) or not -n <= k < n for k in chosen) or not chosen:
+        raise ShapeError(f"{name}: got argnums {argnums!r} for {n} positional arguments; expected the numbers of some of them")
+    return [k % n for k in chosen]
+
+
+def _plural(numbers: list[int]) -> str:
+    return f"argument {numbers[0]}" if len(numbers) == 1 else f"arguments {', '.join(map(str, numbers))}"

@@ -1,0 +1,31 @@
+"""Base backends in float64, and stacks over them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nestgrad.backends import NumpyBackend, TorchBackend
+from nestgrad.levels.autodiff import Autodiff
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def base(request: pytest.FixtureRequest) -> Any:
+    """A base backend in float64."""
+    if request.param == "torch":
+        pytest.importorskip("torch")
+        return TorchBackend(dtype="float64")
+    return NumpyBackend()
+
+
+@pytest.fixture
+def levels(base: Any) -> Callable[[int], Any]:
+    """``levels(n)``: a stack of n levels."""
+
+    def stack(n: int) -> Any:
+        made = base
+        for _ in range(n):
+            made = Autodiff(made)
+        return made
+
+    return stack
