@@ -12,6 +12,10 @@ class ShapeError(NestgradError, ValueError):
     """Shapes or axes that do not fit."""
 
 
+class OrderError(NestgradError, ValueError):
+    """An order of differentiation that is none, or beyond what a level carries."""
+
+
 class IndexRangeError(ShapeError, IndexError):
     """An index outside its axis."""
 
@@ -62,6 +66,10 @@ class ImmutableError(NestgradError, TypeError):
 
 class ConversionError(NestgradError, TypeError):
     """A tracked tensor would silently become a plain number or array."""
+
+
+class TraceError(NestgradError, RuntimeError):
+    """A program cannot hold what was done in its trace, or a value of a trace is used where it stands for nothing."""
 
 
 class WrongDerivativeError(NestgradError, AssertionError):

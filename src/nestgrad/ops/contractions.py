@@ -50,7 +50,7 @@ define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, samples=calls(
 
 # x @ y + z with y of shape (in, out), in one kernel where the backend has one
 define("linear(x, y, z)", SPECIAL, _matmul_x, _matmul_y, lambda b, g, z_shape: sum_to(b, g, z_shape),
-       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), samples=calls(
+       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), by_parts=True, samples=calls(
     Sample((filled((4, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((2,), -1, 1, 2))),
     Sample((filled((2, 2, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((), -1, 1, 2)))))
 

@@ -6,6 +6,7 @@ at every order, nothing infinite is multiplied by anything else either: the rule
 """
 
 import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from nestgrad.ops.samples import Sample, binary, calls, filled, unary
@@ -14,6 +15,29 @@ from nestgrad.ops.table import BILINEAR, ELEMENTWISE, LINEAR, define
 REAL, POSITIVE, UNIT = (-1.8, 1.8), (0.2, 2.5), (-0.9, 0.9)
 INFINITE = (None, None, None)  # no finite derivative of any order: infinity or NaN is the honest answer
 
+
+def _sum(b: Any, shares: Iterable[Any]) -> Any:
+    """The sum of some coefficients; ``None`` of none."""
+    total = None
+    for share in shares:
+        total = share if total is None else b.add(total, share)
+    return total
+
+
+def _product_series(b: Any, k: int, x: Any, y: Any, top: Callable[[Any, Any], Any]) -> Any:
+    """Cauchy's product, with ``top`` for the term of the highest coefficient of ``x``, and 0 where either is 0 in the others."""
+    pairs = [(j, x[j], y[k - j]) for j in range(k + 1)]
+    return _sum(b, (top(p, q) if j == k else b.mul00(p, q) for j, p, q in pairs if p is not None and q is not None))
+
+
+def _quotient_series(b: Any, k: int, x: Any, y: Any, out: Any) -> Any:
+    """``x = out y``, solved for the highest coefficient of ``out``."""
+    pairs = [(out[j], y[k - j]) for j in range(k)]
+    known = _sum(b, (b.mul00(p, q) for p, q in pairs if p is not None and q is not None))
+    rest = x[k] if known is None else b.neg(known) if x[k] is None else b.sub(x[k], known)
+    return None if rest is None else b.div0(rest, y[0])
+
+
 # arithmetic
 define("add(x, y)", LINEAR, lambda b, g: g, lambda b, g: g, broadcasts=True, samples=binary(REAL, REAL))
 define("sub(x, y)", LINEAR, lambda b, g: g, lambda b, g: b.neg(g), broadcasts=True, samples=binary(REAL, REAL))
@@ -21,16 +45,18 @@ define("neg(x)", LINEAR, lambda b, g: b.neg(g), samples=unary(*REAL))
 define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), broadcasts=True,
        samples=binary(REAL, REAL))
 define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
-       lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), samples=binary(REAL, POSITIVE))
+       lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), series=_quotient_series, samples=binary(REAL, POSITIVE))
 # a product with a Python number; its own op, since a number costs some array libraries more than an array does
 define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), samples=unary(*REAL, c=-1.5))
 # divided by a Python int, so that a mean is as exact as the backend's division
 define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), samples=unary(*REAL, n=3))
-define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g), samples=binary(POSITIVE, REAL))
+define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g),
+       series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul0), samples=binary(POSITIVE, REAL))
 # where x is 0, these two are constant in y; where the cotangent is 0, so is what goes on, whatever x is
-define("mul00(x, y)", ELEMENTWISE, lambda b, g, y: b.mul00(g, y), lambda b, g, x: b.mul00(x, g), samples=binary(POSITIVE, POSITIVE))
+define("mul00(x, y)", ELEMENTWISE, lambda b, g, y: b.mul00(g, y), lambda b, g, x: b.mul00(x, g),
+       series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul00), samples=binary(POSITIVE, POSITIVE))
 define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
-       lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), samples=binary(POSITIVE, POSITIVE))
+       lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), series=_quotient_series, samples=binary(POSITIVE, POSITIVE))
 define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.neg(b.mul0(b.mul0(g, out), out)),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("square(x)", ELEMENTWISE, lambda b, x: b.scale(x, 2.0), samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
@@ -98,10 +124,10 @@ define("sinh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.cosh(x)), samples=una
 define("cosh(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.sinh(x)), samples=unary(*REAL, special={0.0: (0.0, 1.0, 0.0)}))
 define("tanh(x)", ELEMENTWISE, lambda b, g, out: b.tanh_vjp(g, out), samples=unary(*REAL, special={0.0: (1.0, 0.0, -2.0)}))
 define("tanh_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.tanh_vjp(g, y), lambda b, g, x, y: b.triple(g, x, y, -2.0),
-       samples=binary(REAL, UNIT))
+       by_parts=True, samples=binary(REAL, UNIT))
 # c x y z in one op: closed under differentiation, so the higher derivatives of tanh stay short
 define("triple(x, y, z, c)", BILINEAR, lambda b, g, y, z, c: b.triple(g, y, z, c), lambda b, g, x, z, c: b.triple(g, x, z, c),
-       lambda b, g, x, y, c: b.triple(g, x, y, c), broadcasts=True, samples=calls(
+       lambda b, g, x, y, c: b.triple(g, x, y, c), broadcasts=True, by_parts=True, samples=calls(
     Sample((filled((3,), *REAL), filled((3,), *REAL, 1), filled((3,), *REAL, 2)), {"c": -2.0}),
     Sample((filled((2, 1), *REAL), filled((3,), *REAL, 1), filled((), *REAL, 2)), {"c": 0.5})))
 define("asinh(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.sqrt(b.add(b.square(x), 1.0))),

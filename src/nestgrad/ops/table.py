@@ -58,6 +58,7 @@ class Op:
         forward: Of a special op, one rule per argument: its share of the answer's tangent.
         series: ``(b, k, *arguments, out, *params)``: the ``k``-th Taylor coefficient of the answer, from series that are indexed by their
             coefficients (``out`` up to ``k - 1``). Where there is none, the tangent's rule is run on series.
+        by_parts: Whether a level that knows no better may run the backend's default of the op, in terms of other ops, instead of its rules.
         batched: ``(b, n, values, ranks, params)``: the op on values of which some have an axis 0 of ``n`` that it must not see (``ranks``
             are those that it sees). Where there is none, the names of the parameters tell what to do.
     """
@@ -73,6 +74,7 @@ class Op:
     samples: Samples
     forward: tuple[Rule | None, ...] = ()
     series: Callable[..., Any] | None = None
+    by_parts: bool = False
     batched: Callable[..., Any] | None = None
 
     def saved(self, b: Any, rule: Rule, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -123,6 +125,7 @@ def define(
     defaults: Sequence[Any] = (),
     forward: Sequence[Callable[..., Any] | None] = (),
     series: Callable[..., Any] | None = None,
+    by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
 ) -> Op:
     """Add an op to the table.
@@ -136,6 +139,7 @@ def define(
         defaults: Default values of the last parameters.
         forward: Of a special op, for each argument what its tangent ``t`` adds to the answer's: ``lambda b, t, x, out: ...``.
         series: The ``k``-th Taylor coefficient of the answer; see ``Op``.
+        by_parts: Whether Taylor mode runs the backend's default of the op (``nestgrad.backends.derived``), made of other ops.
         batched: The op on values with one more axis in front; see ``Op``.
 
     Raises:
@@ -165,7 +169,7 @@ def define(
             "expected one per argument of a special op, and none of others, whose kind tells"
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, batched)
+    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched)
     TABLE[name] = op
     return op
 
