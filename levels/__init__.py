@@ -3,5 +3,7 @@
 from nestgrad.levels.autodiff import Autodiff
 from nestgrad.levels.forward import Forward
 from nestgrad.levels.level import Level
+from nestgrad.levels.taylor import Taylor
+from nestgrad.levels.traced import Traced
 
-__all__ = ["Autodiff", "Forward", "Level"]
+__all__ = ["Autodiff", "Forward", "Level", "Taylor", "Traced"]

@@ -8,9 +8,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import BackendError
+from nestgrad.errors import BackendError, TraceError
 from nestgrad.functions.create import base_of, sizes_of
 from nestgrad.levels.marks import NONE
+from nestgrad.levels.traced.wire import recording_now
 from nestgrad.tensor.handle import Operand, make
 
 if TYPE_CHECKING:
@@ -71,4 +72,9 @@ def uniform(shape: int | Sequence[int], generator: Generator, low: Operand = 0.0
 def _checked(name: str, given: Any) -> Any:
     if not isinstance(given, Generator):
         raise BackendError(f"{name}: got {given!r:.60} as the generator; expected one of ng.random.generator(seed)")
+    if recording_now():
+        raise TraceError(
+            f"random.{name}: got a draw inside a trace; expected none, because a program has no generators and would give the same "
+            "numbers each time. Try to draw outside, and make the numbers an argument of the traced function"
+        )
     return given.base

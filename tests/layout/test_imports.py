@@ -45,8 +45,11 @@ EXCEPTIONS: set[tuple[str, str]] = {
     ("nestgrad.backends.factories", "nestgrad.tensor.create"),
     ("nestgrad.backends.factories", "nestgrad.levels.dressed"),
     ("nestgrad.levels.level", "nestgrad.tensor.doors"),
+    ("nestgrad.levels.traced.level", "nestgrad.tracing"),
     # the doors of a level take and give Tensors: for the type checker alone
     ("nestgrad.levels.forward", "nestgrad.tensor"),
+    ("nestgrad.levels.traced.level", "nestgrad.tensor"),
+    ("nestgrad.levels.taylor", "nestgrad.tensor"),
 }
 
 

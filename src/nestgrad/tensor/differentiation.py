@@ -5,12 +5,13 @@ from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError
+from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError, TraceError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import bare, constant, variable, within, without, worn
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE, left, opened
 from nestgrad.levels.reverse.node import Tracked
+from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.gradients import Gradients
 from nestgrad.tensor.handle import Handle, Operand, make
 
@@ -78,10 +79,16 @@ class Differentiation(Handle):
 
         Raises:
             LevelError: No level, or one that could be either of the two.
+            TraceError: A level inside a trace.
         """
         value, marks = opened(self.value, self.marks)
         if level is None:
             return make(self.b, constant(value), NONE)
+        if any(isinstance(coat, Wire) for coat in within(value)):
+            raise TraceError(
+                f"detach: got level={level!r} inside a trace, whose program has no levels; expected detach() without a level, because the "
+                "program may be called on any. Try detach(), or detach by level outside of the traced function"
+            )
         tapes = [coat.tape for coat in within(value) if coat.differentiates] + list(marks)
         if isinstance(level, Level):
             births = [level.meant(tapes).birth]
@@ -208,6 +215,11 @@ def _what(value: Tracked) -> str:
 def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
     """The error for a root on which nothing is recorded."""
     what = f"a value of shape {tuple(x.b.shape(value))}"
+    if isinstance(value, Wire):
+        return TraceError(
+            f"backward: inside a trace, {what} is on no level, whatever levels the arguments have outside; expected a variable "
+            "made inside. Try x = S.tensor(x, requires_grad=True) in the traced function, or func.grad"
+        )
     if isinstance(value, Coat) and (value.differentiates or value.hidden):
         return LevelError(
             f"backward: {what} lives on {value.tape}, which has no backward pass, above all levels that recorded it. "

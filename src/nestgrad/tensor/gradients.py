@@ -12,6 +12,7 @@ from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.levels.reverse.backward import Pass
 from nestgrad.levels.reverse.node import Node, Tracked
+from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.handle import Handle, Operand, as_tensor, make
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ class Gradients:
             if coat.tape in tapes and isinstance(coat, Tracked):
                 return coat
             coat = coat.value
+        if self._root is not None and (wire := next((c for c in worn(self._root.value) if isinstance(c, Wire)), None)) is not None:
+            wire.refuse_captured(x.value)
         return None
 
     def _on(self, tape: Tape) -> "_OnTape":

@@ -1,0 +1,121 @@
+"""A program as an op: what it is on the coat of each kind of level.
+
+On a level that has a rule here a call is one step, and what the level adds is a call as well, of a program that was made of this one by
+running the level over its replay. On other levels the program is replayed op by op, which is right on every level.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.forward import Dual, dual, split
+from nestgrad.levels.reverse.backward import Pass
+from nestgrad.levels.reverse.node import Tracked, leaves, make
+from nestgrad.levels.reverse.several import several
+from nestgrad.levels.traced.program import Program
+from nestgrad.levels.traced.wire import recorded
+from nestgrad.ops.samples import Samples
+from nestgrad.ops.table import SPECIAL, Op
+
+
+def invoke(b: Any, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
+    """The outputs of a program for values of all its inputs, the captured ones too, in coats of any levels."""
+    coats = [p for p in values if isinstance(p, Coat)]
+    if not coats:
+        return program.run(b, values)
+    youngest = max(coats, key=lambda coat: coat.tape.birth)
+    rule = _RULES.get(type(youngest))
+    return program.run(b, values) if rule is None else rule(b, program, youngest.tape, values)
+
+
+def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tuple[Any, ...]:
+    """One node. Its rule is a program of the inputs and of the cotangents of the outputs."""
+    tracked = tuple(i for i, p in enumerate(values) if isinstance(p, Tracked) and p.tape is tape)
+    inner = [p.value if i in tracked else p for i, p in enumerate(values)]
+    outs = invoke(b, program, inner)
+    floating = tuple(j for j, v in enumerate(program.outputs) if program.floating(v))
+
+    def pull(b: Any, cotangents: tuple[Any, ...]) -> list[Any]:
+        given = [(j, g) for j, g in zip(floating, cotangents, strict=True) if g is not None]
+        seeded = tuple(j for j, _ in given)
+        pullback, reached = program.derive(("reverse", tracked, seeded), lambda: _pullback(program, tracked, seeded))
+        found = dict(zip(reached, invoke(b, pullback, [*inner, *(g for _, g in given)]), strict=True))
+        return [found.get(i) for i in tracked]
+
+    if not floating:
+        return outs
+    parents = [values[i].node for i in tracked]
+    dressed = several("call", tape, [outs[j] for j in floating], [program.outputs[j].shape for j in floating], parents, pull)
+    found = dict(zip(floating, dressed, strict=True))
+    return tuple(found.get(j, out) for j, out in enumerate(outs))
+
+
+def _pullback(program: Program, wanted: tuple[int, ...], seeded: tuple[int, ...]) -> tuple[Program, tuple[int, ...]]:
+    """The program from all inputs and the cotangents of the outputs ``seeded`` to the cotangents of those inputs ``wanted`` that are
+    reached; and which these are."""
+    b, count = program.base.dressed, len(program.inputs)
+    reached: list[int] = []
+
+    def f(given: list[Any]) -> list[Any]:
+        tape = Tape("reverse", 0)
+        xs = [leaves((tape,), p, v.shape) if i in wanted else p for i, (p, v) in enumerate(zip(given, program.inputs, strict=False))]
+        outs = program.run(b, xs)
+        edges = [(outs[j].node, _given, (g,)) for j, g in zip(seeded, given[count:], strict=True) if _on(outs[j], tape)]
+        if not edges:
+            return []
+        passing = Pass(b, make(_OUTPUTS, (), tuple(edges), raw=False), 1.0, tape)
+        nodes = {i: xs[i].node for i in wanted if passing.reaches(xs[i].node)}
+        passing.run(nodes.values())
+        found = {i: passing.cotangents.get(node) for i, node in nodes.items()}
+        reached[:] = [i for i, g in found.items() if g is not None]
+        return [_cast(b, found[i], program.inputs[i].dtype) for i in reached]
+
+    made = recorded(program.base, "reverse", [*program.inputs, *(program.outputs[j] for j in seeded)], f)
+    return made, tuple(reached)
+
+
+def _forward(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tuple[Any, ...]:
+    """One call of the program of values and tangents."""
+    xs, ts = zip(*[split(p, tape) for p in values], strict=True)
+    moving = tuple(i for i, t in enumerate(ts) if t is not None)
+    pushforward, moved = program.derive(("forward", moving), lambda: _pushforward(program, moving))
+    outs = invoke(b, pushforward, [*xs, *(ts[i] for i in moving)])
+    tangents = dict(zip(moved, outs[len(program.outputs) :], strict=True))
+    return tuple(dual(tape, out, tangents[j]) if j in tangents else out for j, out in enumerate(outs[: len(program.outputs)]))
+
+
+def _pushforward(program: Program, moving: tuple[int, ...]) -> tuple[Program, tuple[int, ...]]:
+    """The program from all inputs and the tangents of those ``moving`` to the outputs, and the tangents of those that have one; and which
+    these are."""
+    b, count = program.base.dressed, len(program.inputs)
+    moved: list[int] = []
+
+    def f(given: list[Any]) -> list[Any]:
+        tape = Tape("forward", 0, records=False)
+        tangents = dict(zip(moving, given[count:], strict=True))
+        outs = program.run(b, [dual(tape, p, tangents[i]) if i in tangents else p for i, p in enumerate(given[:count])])
+        pairs = [split(out, tape) for out in outs]
+        moved[:] = [j for j, (_, t) in enumerate(pairs) if t is not None]
+        return [*(out for out, _ in pairs), *(pairs[j][1] for j in moved)]
+
+    made = recorded(program.base, "forward", [*program.inputs, *(program.inputs[i] for i in moving)], f)
+    return made, tuple(moved)
+
+
+_RULES: dict[type[Coat], Callable[[Any, Program, Tape, Sequence[Any]], tuple[Any, ...]]] = {Tracked: _reverse, Dual: _forward}
+"""By the kind of the youngest coat, ``(b, program, its tape, values)``."""
+
+_OUTPUTS = Op("outputs", SPECIAL, ("xs",), (), (), (None,), None, False, Samples(()))
+"""What joins the outputs of a program under one root."""
+
+
+def _given(b: Any, g: Any, cotangent: Any) -> Any:
+    return cotangent
+
+
+def _on(p: Any, tape: Tape) -> bool:
+    return isinstance(p, Tracked) and p.tape is tape
+
+
+def _cast(b: Any, g: Any, dtype: Any) -> Any:
+    return g if b.dtype(g) == dtype else b.cast(g, dtype)

@@ -1,0 +1,184 @@
+"""A program: what a trace has recorded. Ops of the table in their order, and nothing of the levels that asked for them.
+
+Beside the table's ops there is ``stop``, which ``detach`` leaves behind: the value as a constant on every level that differentiates.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nestgrad.errors import TraceError
+from nestgrad.levels.base import Coat
+from nestgrad.levels.coats import constant
+from nestgrad.levels.marks import Marks
+
+STOP = "stop"
+"""Name of the one operation that is not in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A place in a program, with the shape and the dtype of every value that comes to stand there.
+
+    Attributes:
+        number: Its position among the variables; ``v3`` in print.
+        shape: Sizes of the axes.
+        dtype: The base backend's own.
+    """
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __str__(self) -> str:
+        return f"v{self.number}"
+
+    @property
+    def typed(self) -> str:
+        """``"v3: float64[2, 3]"``."""
+        return f"{self}: {_kind(self.dtype, self.shape)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """One op of a program.
+
+    Attributes:
+        op: Name of the op in the table, or ``"stop"``.
+        operands: Variables, and Python numbers.
+        params: The op's parameters.
+        out: What it defines.
+    """
+
+    op: str
+    operands: tuple[Any, ...]
+    params: Mapping[str, Any]
+    out: Variable
+
+    def __str__(self) -> str:
+        given = [*map(str, self.operands), *(f"{name}={shown(value)}" for name, value in self.params.items())]
+        return f"{self.out.typed} = {self.op}({', '.join(given)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Ops with the shape and dtype of every variable; see ``nestgrad.trace``.
+
+    ``print(program)`` writes it down, one op a line. What its outputs do not need is not in it.
+
+    Attributes:
+        base: The base backend over which it was recorded.
+        inputs: One variable for each argument, then one for each of ``captured``.
+        captured: Tensors that live on levels outside the function and that it closes over: inputs that are always these.
+        constants: Variables with their arrays: what the function used and that lives on no level.
+        instructions: The ops.
+        outputs: What it returns; variables, inputs and constants too.
+        single: Whether the function returned one Tensor, and no tuple of them.
+        marks: For each output, what it depends on besides, unrecorded.
+    """
+
+    base: Any
+    inputs: tuple[Variable, ...]
+    captured: tuple[Any, ...]
+    constants: tuple[tuple[Variable, Any], ...]
+    instructions: tuple[Instruction, ...]
+    outputs: tuple[Variable, ...]
+    single: bool = True
+    marks: tuple[Marks, ...] = ()
+    derived: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """Programs that were made of this one: its derivatives."""
+
+    def __str__(self) -> str:
+        return self.pretty()
+
+    def __repr__(self) -> str:
+        given = len(self.inputs) - len(self.captured)
+        return f"<program of {given} inputs, {len(self.captured)} captured, {len(self.instructions)} ops, {len(self.outputs)} outputs>"
+
+    def pretty(self) -> str:
+        """The program as text: inputs, captured tensors, constants, one line for each op, outputs.
+
+        >>> import nestgrad as ng
+        >>> print(ng.trace(lambda x: (x * 2.0).tanh())(ng.zeros(3)).pretty())
+        input v0: float64[3]
+        v1: float64[3] = scale(v0, c=2.0)
+        v2: float64[3] = tanh(v1)
+        return v2
+        """
+        given = len(self.inputs) - len(self.captured)
+        lines = [f"{'input' if k < given else 'captured'} {v.typed}" for k, v in enumerate(self.inputs)]
+        lines += [f"{v.typed} = {_array(self.base, value)}" for v, value in self.constants]
+        lines += [str(instruction) for instruction in self.instructions]
+        return "\n".join([*lines, f"return {', '.join(map(str, self.outputs))}"])
+
+    def replay(self, b: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs for other inputs, op by op.
+
+        Args:
+            b: A base backend for raw arrays; for values in coats of any levels the backend over them, ``base.dressed``.
+            inputs: A value for each argument of the function. The captured tensors are added.
+
+        Returns:
+            A value for each output.
+
+        Raises:
+            TraceError: Not as many inputs as the function had arguments.
+        """
+        given = len(self.inputs) - len(self.captured)
+        if len(inputs) != given:
+            raise TraceError(f"replay: got {len(inputs)} inputs; expected {given}, one for each argument of the function")
+        return self.run(b, [*inputs, *(tensor.value for tensor in self.captured)])
+
+    def run(self, b: Any, values: Iterable[Any]) -> tuple[Any, ...]:
+        """The outputs for values of all inputs, the captured ones too."""
+        found: dict[int, Any] = {v.number: value for v, value in zip(self.inputs, values, strict=True)}
+        found |= {v.number: value for v, value in self.constants}
+        for step in self.instructions:
+            args = [found[a.number] if a.__class__ is Variable else a for a in step.operands]
+            found[step.out.number] = constant(args[0]) if step.op is STOP else getattr(b, step.op)(*args, **step.params)
+        return tuple([found[v.number] for v in self.outputs])
+
+    def floating(self, variable: Variable) -> bool:
+        """Whether a variable is of a floating dtype."""
+        return bool(self.base.is_floating(self.base.full((), 0, variable.dtype)))
+
+    def derive(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What ``make`` makes of this program; made once for each ``key``."""
+        found = self.derived.get(key)
+        if found is None:
+            found = self.derived.setdefault(key, make())  # threads may ask at once
+        return found
+
+
+def needed(instructions: Sequence[Instruction], outputs: Iterable[Any]) -> tuple[list[Instruction], set[Variable]]:
+    """The instructions that lead to ``outputs``, and the variables that these and the outputs read."""
+    alive = {v for v in outputs if isinstance(v, Variable)}
+    kept = []
+    for step in reversed(instructions):
+        if step.out in alive:
+            kept.append(step)
+            alive.update(a for a in step.operands if isinstance(a, Variable))
+    return kept[::-1], alive
+
+
+def shown(value: Any) -> str:
+    """A parameter as text; index arrays as lists, dtypes by their names."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, slice):
+        return ":".join("" if part is None else str(part) for part in (value.start, value.stop, value.step)).removesuffix(":") or ":"
+    if hasattr(value, "tolist") and hasattr(value, "shape"):
+        return str(value.tolist())
+    return str(value).removeprefix("torch.") if not isinstance(value, (str, float)) else repr(value)
+
+
+def _kind(dtype: Any, shape: tuple[int, ...]) -> str:
+    return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
+
+
+def _array(base: Any, value: Any) -> str:
+    """A constant as text: its numbers where they are few."""
+    if isinstance(value, Coat):
+        return "constant"
+    array = base.to_numpy(value)
+    return f"constant {array.tolist()}" if array.size <= 8 else f"constant of {array.size} numbers"

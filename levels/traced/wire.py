@@ -1,0 +1,262 @@
+"""``Wire``: the coat of a value in a trace, and the recording that it belongs to.
+
+Coats are ordered by age here as everywhere. What was made before a trace began is under its wires: a batch, or the wire of an outer trace.
+What is made while it runs is above them, and bottoms out in ops on wires, so nothing of it is left in the program. Levels that are older
+than the trace and differentiate are not under a wire: an argument comes in without them, and a tensor that wears them is captured.
+"""
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
+from math import inf
+from typing import Any
+
+from nestgrad.errors import TraceError
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.coats import constant, within, without, worn
+from nestgrad.levels.marks import NONE, Marks, left, opened
+from nestgrad.levels.reverse.node import Tracked
+from nestgrad.levels.shared import Shared
+from nestgrad.levels.traced.program import STOP, Instruction, Program, Variable, needed
+from nestgrad.ops.table import Op
+
+_begun: ContextVar[tuple["weakref.ref[Recording]", ...]] = ContextVar("begun", default=())
+
+
+def recording_now() -> bool:
+    """Whether a trace that this context has begun is still recording."""
+    return any((found := ref()) is not None and not found.ended for ref in _begun.get())
+
+
+class Recording:
+    """The one run of a trace: what has been recorded so far.
+
+    Attributes:
+        tape: Its identity, which the wires wear. While a function is traced, it is the running transform's.
+        ended: Whether the program is complete. What is left of the wires raises from then on.
+    """
+
+    def __init__(self, base: Any, name: str, number: int = 0) -> None:
+        self.base = base
+        self.tape = TraceTape(name, number, records=False)
+        self.ended = False
+        self._inputs: list[Variable] = []
+        self._captured: dict[Any, tuple[Variable, Any]] = {}
+        self._constants: dict[int, tuple[Variable, Any, Any]] = {}
+        self._steps: list[Instruction] = []
+        self._count = 0
+
+    def begin(self) -> None:
+        """From now on, until it ends, what the program must not depend on silently is refused in this context."""
+        _begun.set((*(ref for ref in _begun.get() if (found := ref()) is not None and not found.ended), weakref.ref(self)))
+
+    def abandon(self) -> None:
+        """End the trace if it has not ended, as when the function raised."""
+        self.ended = True
+        self.tape.close()
+
+    def input(self, p: Any) -> "Wire":
+        """A value as the next input. What differentiates is taken off it: the program is the same function on every level."""
+        p = constant(p)
+        variable = self._variable(p)
+        self._inputs.append(variable)
+        return wire(self, p, variable)
+
+    def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Run an op on what is under the wires, and write it down."""
+        self.check(op.name)
+        inner = [a.value if isinstance(a, Wire) and a.tape is self.tape else constant(a) for a in args]
+        out = b.run(op, inner, params)
+        return self._write(op.name, args, dict(zip(op.params, params, strict=True)), out)
+
+    def stop(self, p: "Wire", inner: Any) -> "Wire":
+        """What ``detach`` makes of a value."""
+        self.check("detach")
+        return self._write(STOP, (p,), {}, inner)
+
+    def check(self, name: str) -> None:
+        """Refuse what was left over.
+
+        Raises:
+            TraceError: If the trace has ended.
+        """
+        if self.ended:
+            raise TraceError(
+                f"{name}: got a value that leaked from a trace ({self.tape.name}), which has ended; expected it to be used inside only, "
+                "because outside it stands for no numbers. Try to return it from the traced function, and call the program"
+            )
+
+    def program(
+        self, outputs: Sequence[tuple[Any, Marks]], single: bool = False, tensor: Callable[[Any], Any] = lambda p: p
+    ) -> Program:
+        """End the trace.
+
+        Args:
+            outputs: Values and their marks.
+            single: Whether there is one, which is not to be returned as a tuple.
+            tensor: What the captured values are to become.
+        """
+        self.check("program")
+        self.tape.close()
+        left_here = [self._left(p, marks) for p, marks in outputs]
+        found = [self._reference(p) for p, _ in left_here]
+        self.ended = True
+        steps, alive = needed(self._steps, found)
+        captured = [(v, p) for v, p in self._captured.values() if v in alive]
+        constants = [(v, array) for v, array, _ in self._constants.values() if v in alive]
+        inputs = [*self._inputs, *(v for v, _ in captured)]
+        order = [*inputs, *(v for v, _ in constants), *(step.out for step in steps)]
+        new = {v: Variable(k, v.shape, v.dtype) for k, v in enumerate(order)}
+        return Program(
+            self.base,
+            tuple(new[v] for v in inputs),
+            tuple(tensor(p) for _, p in captured),
+            tuple((new[v], array) for v, array in constants),
+            tuple(
+                Instruction(s.op, tuple(new[a] if isinstance(a, Variable) else a for a in s.operands), s.params, new[s.out]) for s in steps
+            ),
+            tuple(new[v] for v in found),
+            single,
+            tuple(marks for _, marks in left_here),
+        )
+
+    def _left(self, p: Any, marks: Marks) -> tuple[Any, Marks]:
+        """An output without the levels that were made while the trace ran, marked as taken out of those that live on."""
+        p, marks = opened(p, marks)
+        young = {coat.tape for coat in within(p) if coat.tape.birth > self.tape.birth}
+        return without(p, young), left(p, young, marks, "the output of a program, which has no levels in it")
+
+    def _write(self, op: str, args: Iterable[Any], params: dict[str, Any], out: Any) -> "Wire":
+        operands = tuple(a if a.__class__ in _NUMBERS else self._reference(a) for a in args)
+        variable = self._variable(out)
+        self._steps.append(Instruction(op, operands, params, variable))
+        return wire(self, out, variable)
+
+    def _reference(self, p: Any) -> Variable:
+        """The variable of a value: of a wire its own, of another level's value a captured one, of an array a constant."""
+        if isinstance(p, Wire) and p.tape is self.tape:
+            return p.variable
+        if all(isinstance(coat, Shared) for coat in worn(p)):
+            if id(p) not in self._constants:
+                array = self.base.asarray(p.read()) if isinstance(p, Coat) else p  # a copy of what somebody else may write into
+                self._constants[id(p)] = self._variable(p), array, p  # with p, so that no other value gets its id
+            return self._constants[id(p)][0]
+        key = _identity(p)
+        if key not in self._captured:
+            self._captured[key] = self._variable(p), p
+        return self._captured[key][0]
+
+    def _variable(self, p: Any) -> Variable:
+        b = self.base.dressed
+        self._count += 1
+        return Variable(self._count - 1, tuple(b.shape(p)), b.dtype(p))
+
+
+class TraceTape(Tape):
+    """The tape of a trace. It is never closed, since what is left of its wires does not count as what is inside them."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """End the levels that stood in for older ones."""
+        for tape in self.stand_ins.values():
+            tape.close()
+        self.stand_ins.clear()
+
+
+class Wire(Coat):
+    """A value in a trace: its place in the program."""
+
+    __slots__ = ("recording", "variable")
+    differentiates = False
+    recording: Recording
+    variable: Variable
+
+    def over(self, inner: Any) -> "Wire":
+        """The same place over another inner value."""
+        return wire(self.recording, inner, self.variable)
+
+    def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Record the op."""
+        return self.recording.apply(b, op, args, params)
+
+    def detached(self, inner: Any) -> "Wire":
+        """The value as a constant: an op of the program, since levels outside will differentiate it."""
+        return self.recording.stop(self, inner)
+
+    def off(self) -> Any:
+        """Refused: under the wire there is an example, not the value.
+
+        Raises:
+            TraceError: Always.
+        """
+        self.recording.check("taking a value out of a trace")
+        raise TraceError(f"got a value of {self.tape}, which cannot leave it; expected it to be used, or returned, as it is")
+
+    def read(self) -> Any:
+        """Refused: what Python does with the numbers is not recorded.
+
+        Raises:
+            TraceError: Always.
+        """
+        self.recording.check("leaving to plain numbers")
+        typed = self.variable.typed.partition(": ")[2]
+        if typed.startswith(("bool[", "int")) and self.variable.shape:
+            raise TraceError(
+                f"trace: got a traced {typed} whose entries must be known here, as an index, x[mask] or x[rows], or by .numpy(); expected "
+                "shapes and positions that do not depend on traced values, because the program would hold those of this run. "
+                "Try ng.where(mask, x, 0.0) instead of x[mask], a sum over a one-hot matrix, (rows[:, None] == ng.arange(n)), instead of "
+                "x[rows], or an index that is made outside and closed over"
+            )
+        raise TraceError(
+            f"trace: got a traced {typed} whose numbers must be known here, by bool(x) as in `if x:`, float(x), .item(), .numpy() or as an "
+            "index; expected nothing but functions of Tensors, because what Python does with the numbers of this run is not recorded. "
+            "Try ng.where(cond, a, b) instead of `if`, or compute it outside and close over it"
+        )
+
+    def refuse_captured(self, x: Any) -> None:
+        """Refuse to differentiate by what was captured: how this value depends on it is in the program, and recorded on no level.
+
+        Raises:
+            TraceError: If ``x`` is a variable of a level outside.
+        """
+        if any(coat.tape.birth < self.tape.birth and coat.differentiates and not coat.tape.closed for coat in worn(x)):
+            raise TraceError(
+                f"grad: got a tensor that is a variable outside of the trace ({self.tape.name}), inside of it; expected one made inside, "
+                "because what is captured is an input of the program, and its levels are outside. Try to make it an argument, and a "
+                "variable by S.tensor(w, requires_grad=True) in the traced function; or differentiate the call of the program"
+            )
+
+    @property
+    def oldest(self) -> float:
+        """It depends on no variable of the tape."""
+        return inf
+
+
+def wire(recording: Recording, value: Any, variable: Variable) -> Wire:
+    """A coat."""
+    coat = Wire()
+    coat.tape, coat.value, coat.recording, coat.variable = recording.tape, value, recording, variable
+    return coat
+
+
+def recorded(base: Any, name: str, inputs: Iterable[Variable], f: Callable[[list[Any]], Sequence[Any]]) -> Program:
+    """The program of a function of values.
+
+    Args:
+        base: The base backend.
+        name: What the function is, for messages.
+        inputs: Shapes and dtypes of its arguments, which are ones here.
+        f: From values to values. It closes over nothing that lives on levels.
+    """
+    recording = Recording(base, name)
+    wires = [recording.input(base.cast(base.full(v.shape, 1.0), v.dtype)) for v in inputs]
+    return recording.program([(p, NONE) for p in f(wires)])
+
+
+def _identity(p: Any) -> Any:
+    """What two handles of one value have in common."""
+    return tuple((coat.tape, coat.node if isinstance(coat, Tracked) else id(coat)) for coat in worn(p))
+
+
+_NUMBERS = frozenset({bool, int, float})
