@@ -111,7 +111,7 @@ class Taylor(Level):
         def take(coat: Series | None, value: Any) -> list[Any]:
             given = () if coat is None else coat.terms
             terms = [*given, *[None] * (self.order - len(given))]
-            zero = None if None not in terms else y.b.base.full(shape, 0.0, y.b.dtype(value))
+            zero = y.b.base.full(shape, 0.0, y.b.dtype(value)) if any(t is None for t in terms) else None
             return [value, *(tied(zero if t is None else t, value, shape) for t in terms)]
 
         return tuple(self.leave("terms", y, take))

@@ -65,6 +65,14 @@ def test_along_a_curve_the_coefficients_are_those_of_the_composition():
     assert found == pytest.approx(right, rel=1e-13)
 
 
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_coefficients_of_arrays_are_those_of_their_entries(backend):
+    T = ng.Taylor(ng.get_backend(backend), 3)
+    terms = T.terms(T.series([[1.0, 2.0], [3.0, -1.0]], [[1.0, 0.5], [0.0, 2.0]]) ** 2)
+    assert [t.numpy().tolist() for t in terms] == [
+        [[1.0, 4.0], [9.0, 1.0]], [[2.0, 2.0], [0.0, -4.0]], [[1.0, 0.25], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]]  # fmt: skip
+
+
 def test_nothing_is_computed_for_a_constant_and_zeros_are_no_arrays():
     T = ng.Taylor(ng.NumpyBackend(), 5)
     x = T.series([1.0, 2.0], [1.0, 1.0])
