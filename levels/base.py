@@ -20,18 +20,20 @@ class Tape:
         birth: When it was made; the younger of two tapes is the outer one.
         number: The level's number where it was written (the base has 0), for people.
         records: Whether it is ``Autodiff``'s, so that variables can be put on it.
+        policy: Which arrays are kept for its backward pass; ``None``: all that rules read.
         closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
         stand_ins: Of a running transform: the tapes that stand in for older ones, above it.
         outer: Of a transform: the one that was running when it began.
     """
 
-    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "records", "stand_ins")
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "policy", "records", "stand_ins")
 
-    def __init__(self, name: str, number: int, records: bool = True) -> None:
+    def __init__(self, name: str, number: int, records: bool = True, policy: Any = None) -> None:
         self.birth: float = now()
         self.name = name
         self.number = number
         self.records = records
+        self.policy = policy
         self.closed = False
         self.outer = running.get()
         self.stand_ins: dict[Tape, Tape] = {}
@@ -43,7 +45,7 @@ class Tape:
         """
         for k, tape in enumerate(tapes):
             if tape not in self.stand_ins:
-                self.stand_ins.setdefault(tape, Tape(tape.name, self.number + k + 1, tape.records))  # threads may ask at once
+                self.stand_ins.setdefault(tape, Tape(tape.name, self.number + k + 1, tape.records, tape.policy))  # threads may ask
         return tuple(self.stand_ins[tape] for tape in tapes)
 
     def close(self) -> None:
