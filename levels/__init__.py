@@ -1,9 +1,10 @@
 """Levels: backends that wrap a backend and differentiate, batch or record it."""
 
 from nestgrad.levels.autodiff import Autodiff
+from nestgrad.levels.batched import Batched
 from nestgrad.levels.forward import Forward
 from nestgrad.levels.level import Level
 from nestgrad.levels.taylor import Taylor
 from nestgrad.levels.traced import Traced
 
-__all__ = ["Autodiff", "Forward", "Level", "Taylor", "Traced"]
+__all__ = ["Autodiff", "Batched", "Forward", "Level", "Taylor", "Traced"]

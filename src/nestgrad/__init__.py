@@ -106,7 +106,7 @@ from nestgrad.functions import (
     zeros,
     zeros_like,
 )
-from nestgrad.levels import Autodiff, Forward, Taylor, Traced
+from nestgrad.levels import Autodiff, Batched, Forward, Taylor, Traced
 from nestgrad.tensor import Gradients, Tensor
 from nestgrad.tracing import call, trace
 
@@ -117,7 +117,7 @@ __version__ = "0.1.0"
 
 # TorchBackend is public but not in the list: a star import must not load torch.
 __all__ = [
-    "Tensor", "Gradients", "Autodiff", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
+    "Tensor", "Gradients", "Autodiff", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
     "errors", "func", "random",
     "trace", "call",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from nestgrad.ops import batching
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, sum_to
 from nestgrad.ops.table import BILINEAR, SPECIAL, define
@@ -37,11 +38,11 @@ def _matmul_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape) -> Any:
 
 _PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)),
           ((2, 2, 0), (0, 3)))
-define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, samples=calls(
+define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, batched=batching.matmul, samples=calls(
     *(Sample((filled(s, -1, 1), filled(t, -1, 1, 1))) for s, t in _PAIRS)))
 
 # matmul with x, y or both transposed in their last two axes
-define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, samples=calls(
+define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batching.product, samples=calls(
     Sample((filled((3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False}),
     Sample((filled((2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
     Sample((filled((3, 2), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": True, "ty": True}),
@@ -50,7 +51,8 @@ define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, samples=calls(
 
 # x @ y + z with y of shape (in, out), in one kernel where the backend has one
 define("linear(x, y, z)", SPECIAL, _matmul_x, _matmul_y, lambda b, g, z_shape: sum_to(b, g, z_shape),
-       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), by_parts=True, samples=calls(
+       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), by_parts=True,
+       batched=batching.linear, samples=calls(
     Sample((filled((4, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((2,), -1, 1, 2))),
     Sample((filled((2, 2, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((), -1, 1, 2)))))
 
@@ -68,7 +70,7 @@ def _einsum(b: Any, g: Any, others: tuple[Any, ...], shapes: tuple[tuple[int, ..
     return sum_to(b, b.broadcast_to(g, target), shapes[i])
 
 
-define("einsum(*xs, subscripts)", BILINEAR, _einsum, samples=calls(
+define("einsum(*xs, subscripts)", BILINEAR, _einsum, batched=batching.einsum, samples=calls(
     Sample((filled((2, 3), -1, 1), filled((3, 4), -1, 1, 1)), {"subscripts": "ij,jk->ik"}),
     Sample((filled((2, 3), -1, 1),), {"subscripts": "ij->j"}),
     Sample((filled((2, 3), -1, 1), filled((3,), -1, 1, 1), filled((2,), -1, 1, 2)), {"subscripts": "ij,j,i->ij"}),

@@ -59,8 +59,9 @@ class Op:
         series: ``(b, k, *arguments, out, *params)``: the ``k``-th Taylor coefficient of the answer, from series that are indexed by their
             coefficients (``out`` up to ``k - 1``). Where there is none, the tangent's rule is run on series.
         by_parts: Whether a level that knows no better may run the backend's default of the op, in terms of other ops, instead of its rules.
-        batched: ``(b, n, values, ranks, params)``: the op on values of which some have an axis 0 of ``n`` that it must not see (``ranks``
-            are those that it sees). Where there is none, the names of the parameters tell what to do.
+        batched: ``(b, n, xs, on, *params)``: the op on values ``xs`` of which those that are ``on`` have an axis 0 of size ``n`` that it
+            must not see; the answer has it, too. Where there is none, the parameters named ``axis``, ``axes``, ``shape`` and ``widths``
+            tell what to do, and an op of one argument without any of them must act on each entry by itself.
     """
 
     name: str

@@ -1,0 +1,165 @@
+"""How ops act on values with one more axis in front, where the names of their parameters do not tell.
+
+A rule is ``f(b, n, xs, on, *params)``: of the values ``xs`` those that are ``on`` have an axis 0 of size ``n`` that the op must not see. So
+does the answer. At least one value is on.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from nestgrad.ops.shapes import Shape
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def widened(b: Any, x: Any, rank: int) -> Any:
+    """``x``, which is on, with axes of size 1 after its first, so that there are ``rank`` more."""
+    shape = tuple(b.shape(x))
+    lacking = rank + 1 - len(shape)
+    return b.reshape(x, (shape[0], *(1,) * lacking, *shape[1:])) if lacking > 0 else x
+
+
+def repeated(b: Any, x: Any, n: int) -> Any:
+    """``x``, which is not on, ``n`` times."""
+    return b.broadcast_to(x, (n, *b.shape(x)))
+
+
+def rank_of(b: Any, x: Any, on: bool) -> int:
+    """How many axes the op sees."""
+    return len(b.shape(x)) - on
+
+
+def aligned(b: Any, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
+    """Values that broadcast as they do without the axis. Values that are not on, and Python numbers, stay as they are."""
+    ranks = [rank_of(b, x, here) for x, here in zip(xs, on, strict=True)]
+    widest = max(ranks)
+    return [widened(b, x, widest) if here and rank < widest else x for x, here, rank in zip(xs, on, ranks, strict=True)]
+
+
+# shapes
+
+
+def permute(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], axes: Shape) -> Any:
+    """The first axis stays the first."""
+    return b.permute(xs[0], (0, *(k + 1 for k in axes)))
+
+
+def broadcast_to(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], shape: Shape) -> Any:
+    """New axes come after the first."""
+    return b.broadcast_to(widened(b, xs[0], len(shape)), (n, *shape))
+
+
+def concat(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], axis: int) -> Any:
+    """What is not on is repeated."""
+    return b.concat(*(x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)), axis=axis + 1)
+
+
+# products
+
+
+def matmul(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> Any:
+    """See ``product``."""
+    return product(b, n, xs, on, False, False)
+
+
+def product(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], tx: bool, ty: bool) -> Any:
+    """Leading axes are aligned. Many matrices times one matrix, or one matrix times many vectors, are one big product."""
+    x, y = xs
+    sx, sy = tuple(b.shape(x)), tuple(b.shape(y))
+    if on[0] and not on[1] and len(sy) == 2 and not tx:
+        rows = math.prod(sx[:-1])
+        out = _times(b, b.reshape(x, (rows, sx[-1])), y, False, ty)
+        return b.reshape(out, (*sx[:-1], b.shape(out)[1]))
+    if on[1] and not on[0] and len(sx) == 2 and sy[-2 if ty else -1] == 1:
+        rows, width = math.prod(sy[:-2]), sy[-1 if ty else -2]
+        out = _times(b, b.reshape(y, (rows, width)), x, False, not tx)
+        return b.reshape(out, (*sy[:-2], b.shape(out)[1], 1))
+    x, y = aligned(b, xs, on)
+    return _times(b, x, y, tx, ty)
+
+
+def _times(b: Any, x: Any, y: Any, tx: bool, ty: bool) -> Any:
+    return b.product(x, y, tx, ty) if tx or ty else b.matmul(x, y)
+
+
+def linear(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> Any:
+    """One kernel where only ``x`` is on."""
+    x, y, z = xs
+    if on[0] and not on[1] and not on[2]:
+        return b.linear(x, y, z)
+    if on[0] or on[1]:
+        return b.add(*aligned(b, (matmul(b, n, (x, y), on[:2]), z), (True, on[2])))
+    return b.add(*aligned(b, (b.matmul(x, y), z), (False, True)))
+
+
+def einsum(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], subscripts: str) -> Any:
+    """One more letter, which is never summed."""
+    letter = next(c for c in LETTERS if c not in subscripts)
+    inputs, _, output = subscripts.partition("->")
+    words = [letter + word.strip() if here else word for word, here in zip(inputs.split(","), on, strict=True)]
+    return b.einsum(*xs, subscripts=f"{','.join(words)}->{letter}{output.strip()}")
+
+
+# indices
+
+
+def getitem(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], index: tuple[Any, ...]) -> Any:
+    """All of the first axis."""
+    out = b.getitem(xs[0], (slice(None), *index))
+    lead = _lead(b, index)
+    return b.permute(out, _moved(lead, 0, len(b.shape(out)))) if lead else out
+
+
+def put(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], index: tuple[Any, ...], shape: Shape) -> Any:
+    """The transpose of ``getitem``."""
+    x, lead = xs[0], _lead(b, index)
+    x = b.permute(x, _moved(0, lead, len(b.shape(x)))) if lead else x
+    return b.put(x, (slice(None), *index), (n, *shape))
+
+
+def index_set(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], index: tuple[Any, ...]) -> Any:
+    """See ``_change``."""
+    return _change(b, b.index_set, n, xs, on, index)
+
+
+def index_add(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], index: tuple[Any, ...]) -> Any:
+    """See ``_change``."""
+    return _change(b, b.index_add, n, xs, on, index)
+
+
+def _change(b: Any, change: Any, n: int, xs: Sequence[Any], on: Sequence[bool], index: tuple[Any, ...]) -> Any:
+    """The entries are those of each sample; what is put there is given the rank that they have, and the first axis in its place."""
+    x, y = xs
+    x = x if on[0] else repeated(b, x, n)
+    lead = _lead(b, index)
+    if on[1]:
+        arrays = [len(b.shape(item)) for item in index if _is_array(item)]
+        slices = sum(isinstance(item, slice) for item in index)
+        y = widened(b, y, max(arrays, default=0) + slices + len(b.shape(x)) - 1 - len(index))
+        y = b.permute(y, _moved(0, lead, len(b.shape(y)))) if lead else y
+    elif lead and not isinstance(y, (int, float)):
+        rank = len(b.shape(y))  # an axis of size 1 for the samples, where y has axes before and after it
+        total = lead + sum(isinstance(item, slice) for item in index) + len(b.shape(x)) - 1 - len(index)
+        after = total - lead
+        if rank > after:
+            shape = tuple(b.shape(y))
+            y = b.reshape(y, (*shape[: rank - after], 1, *shape[rank - after :]))
+    return change(x, y, (slice(None), *index))
+
+
+def _is_array(item: Any) -> bool:
+    return not isinstance(item, (int, slice))
+
+
+def _lead(b: Any, index: tuple[Any, ...]) -> int:
+    """How many axes come before the samples' in an entry of many: those of index arrays, where a slice keeps arrays apart; else none."""
+    ranks = [len(b.shape(item)) for item in index if _is_array(item)]
+    places = [k for k, item in enumerate(index) if not isinstance(item, slice)]
+    return max(ranks) if ranks and places[-1] - places[0] >= len(places) else 0
+
+
+def _moved(source: int, target: int, rank: int) -> Shape:
+    """The permutation that moves one axis."""
+    rest = [k for k in range(rank) if k != source]
+    return (*rest[:target], source, *rest[target:])
