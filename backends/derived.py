@@ -240,7 +240,7 @@ class Elementary(Primitives):
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         """``g * (1 - y * y)``, the cotangent of tanh whose answer is ``y``."""
-        return self.mul(g, self.sub(1, self.mul(y, y)))
+        return self.mul(g, self.sub(1, self.square(y)))
 
 
 class Derived(Elementary):

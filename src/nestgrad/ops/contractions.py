@@ -49,9 +49,19 @@ define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batchi
     Sample((filled((2, 2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
     Sample((filled((2, 3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False})))
 
+def _linear_series(b: Any, k: int, x: Any, y: Any, z: Any, out: Any) -> Any:
+    """Cauchy's product, and the coefficient of ``z``."""
+    total = None if z[k] is None else b.broadcast_to(z[k], tuple(b.shape(out)))
+    for j in range(k + 1):
+        if x[j] is not None and y[k - j] is not None:
+            share = b.matmul(x[j], y[k - j])
+            total = share if total is None else b.add(total, share)
+    return total
+
+
 # x @ y + z with y of shape (in, out), in one kernel where the backend has one
 define("linear(x, y, z)", SPECIAL, _matmul_x, _matmul_y, lambda b, g, z_shape: sum_to(b, g, z_shape),
-       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), by_parts=True,
+       forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), series=_linear_series,
        batched=batching.linear, samples=calls(
     Sample((filled((4, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((2,), -1, 1, 2))),
     Sample((filled((2, 2, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((), -1, 1, 2)))))

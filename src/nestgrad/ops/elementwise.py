@@ -30,6 +30,14 @@ def _product_series(b: Any, k: int, x: Any, y: Any, top: Callable[[Any, Any], An
     return _sum(b, (top(p, q) if j == k else b.mul00(p, q) for j, p, q in pairs if p is not None and q is not None))
 
 
+def _square_series(b: Any, k: int, x: Any, out: Any) -> Any:
+    """Cauchy's product with itself: each pair once."""
+    pairs = [(x[j], x[k - j]) for j in range((k + 1) // 2)]
+    twice = _sum(b, (b.mul(p, q) for p, q in pairs if p is not None and q is not None))
+    middle = [b.square(x[k // 2])] if k % 2 == 0 and x[k // 2] is not None else []
+    return _sum(b, [*([] if twice is None else [b.scale(twice, 2.0)]), *middle])
+
+
 def _quotient_series(b: Any, k: int, x: Any, y: Any, out: Any) -> Any:
     """``x = out y``, solved for the highest coefficient of ``out``."""
     pairs = [(out[j], y[k - j]) for j in range(k)]
@@ -59,7 +67,7 @@ define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), series=_quotient_series, samples=binary(POSITIVE, POSITIVE))
 define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.neg(b.mul0(b.mul0(g, out), out)),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
-define("square(x)", ELEMENTWISE, lambda b, x: b.scale(x, 2.0), samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
+define("square(x)", ELEMENTWISE, lambda b, x: b.scale(x, 2.0), series=_square_series, samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
 define("abs(x)", ELEMENTWISE, lambda b, x: b.sign(x), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
 
 
