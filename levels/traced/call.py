@@ -4,7 +4,7 @@ On a level that has a rule here a call is one step, and what the level adds is a
 running the level over its replay. On other levels the program is replayed op by op, which is right on every level.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
@@ -12,6 +12,7 @@ from nestgrad.levels.forward import Dual, dual, split
 from nestgrad.levels.reverse.backward import Pass
 from nestgrad.levels.reverse.node import Tracked, leaves, make
 from nestgrad.levels.reverse.several import several
+from nestgrad.levels.taylor import Series, coefficients, series
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.wire import recorded
 from nestgrad.ops.samples import Samples
@@ -102,7 +103,46 @@ def _pushforward(program: Program, moving: tuple[int, ...]) -> tuple[Program, tu
     return made, tuple(moved)
 
 
-_RULES: dict[type[Coat], Callable[[Any, Program, Tape, Sequence[Any]], tuple[Any, ...]]] = {Tracked: _reverse, Dual: _forward}
+def _taylor(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tuple[Any, ...]:
+    """One call of the program of coefficients."""
+    order = next(p.order for p in values if isinstance(p, Series) and p.tape is tape)
+    found = [coefficients(p, tape) for p in values]
+    have = tuple(tuple(k for k, term in enumerate(terms) if k and term is not None) for terms in found)
+    expansion, kept = program.derive(("taylor", order, have), lambda: _expansion(program, order, have))
+    rest = [terms[k] for terms, ks in zip(found, have, strict=True) for k in ks]
+    outs = iter(invoke(b, expansion, [*(terms[0] for terms in found), *rest]))
+    return tuple(_series(tape, next(outs), ks, outs, order) for ks in kept)
+
+
+def _expansion(program: Program, order: int, have: Sequence[tuple[int, ...]]) -> tuple[Program, tuple[tuple[int, ...], ...]]:
+    """The program from all inputs and those of their coefficients that they ``have`` to the outputs, each followed by its coefficients;
+    and which of these there are."""
+    b, count = program.base.dressed, len(program.inputs)
+    kept: list[tuple[int, ...]] = []
+
+    def f(given: list[Any]) -> list[Any]:
+        tape = Tape("taylor", 0, records=False)
+        rest = iter(given[count:])
+        outs = program.run(b, [_series(tape, p, ks, rest, order) for p, ks in zip(given, have, strict=False)])
+        found = [coefficients(out, tape) for out in outs]
+        kept[:] = [tuple(k for k, term in enumerate(terms) if k and term is not None) for terms in found]
+        return [terms[k] for terms, ks in zip(found, kept, strict=True) for k in (0, *ks)]
+
+    terms = [v for v, ks in zip(program.inputs, have, strict=True) for _ in ks]
+    return recorded(program.base, "taylor", [*program.inputs, *terms], f), tuple(kept)
+
+
+def _series(tape: Tape, value: Any, ks: tuple[int, ...], terms: Iterator[Any], order: int) -> Any:
+    """``value`` with the coefficients ``ks``, which are the next of ``terms``."""
+    given = {k: next(terms) for k in ks}
+    return series(tape, value, [given.get(k) for k in range(1, max(ks) + 1)], order) if ks else value
+
+
+_RULES: dict[type[Coat], Callable[[Any, Program, Tape, Sequence[Any]], tuple[Any, ...]]] = {
+    Tracked: _reverse,
+    Dual: _forward,
+    Series: _taylor,
+}
 """By the kind of the youngest coat, ``(b, program, its tape, values)``."""
 
 _OUTPUTS = Op("outputs", SPECIAL, ("xs",), (), (), (None,), None, False, Samples(()))

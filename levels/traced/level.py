@@ -1,6 +1,5 @@
 """``Traced``: recording a program as a backend decorator."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.levels.level import Level
@@ -39,6 +38,7 @@ class Traced(Level):
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self._recording = Recording(self.base, type(self).__name__, self.level)
+        self._count = 0
         self.tape = self._recording.tape
         under = inner._tapes if isinstance(inner, Level) else ()
         # Made anew, younger than the trace: levels that it wraps are above its wires like those that wrap it.
@@ -55,14 +55,15 @@ class Traced(Level):
         """
         self._recording.check("input")
         self._recording.begin()
+        self._count += 1
         made: Tensor = self.enter("input", self.base.tensor(x).detach(), dress=self._dressed_input, floating=False)
         return made
 
-    def program(self, outputs: "Tensor | Sequence[Tensor]") -> Program:
+    def program(self, outputs: Any) -> Program:
         """End the trace.
 
         Args:
-            outputs: What the program is to return: a Tensor, or several.
+            outputs: What the program is to return: a Tensor, or a nested structure of them.
 
         Returns:
             The program of its ``input`` Tensors, in their order. What is left of these raises ``TraceError`` from now on.
@@ -72,7 +73,7 @@ class Traced(Level):
         """
         from nestgrad.tracing import program_of
 
-        return program_of(self._recording, outputs)
+        return program_of(self._recording, self._count, outputs)
 
     def _dressed_input(self, b: Any, tape: Any, value: Any) -> Any:
         return self._recording.input(value)

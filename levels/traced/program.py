@@ -3,7 +3,7 @@
 Beside the table's ops there is ``stop``, which ``detach`` leaves behind: the value as a constant on every level that differentiates.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,11 @@ from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import constant
 from nestgrad.levels.marks import Marks
+from nestgrad.ops.samples import Samples
+from nestgrad.ops.table import Kind, Op
 
-STOP = "stop"
-"""Name of the one operation that is not in the table."""
+STOP = Op("stop", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples(()))
+"""The one operation that is not in the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +46,28 @@ class Instruction:
     """One op of a program.
 
     Attributes:
-        op: Name of the op in the table, or ``"stop"``.
+        op: The entry of the table, or ``stop``.
         operands: Variables, and Python numbers.
-        params: The op's parameters.
+        params: The op's parameters, in its order.
         out: What it defines.
     """
 
-    op: str
+    op: Op
     operands: tuple[Any, ...]
-    params: Mapping[str, Any]
+    params: tuple[Any, ...]
     out: Variable
 
     def __str__(self) -> str:
-        given = [*map(str, self.operands), *(f"{name}={shown(value)}" for name, value in self.params.items())]
-        return f"{self.out.typed} = {self.op}({', '.join(given)})"
+        params = (f"{name}={shown(value)}" for name, value in zip(self.op.params, self.params, strict=True))
+        return f"{self.out.typed} = {self.op.name}({', '.join([*map(str, self.operands), *params])})"
+
+    def run(self, b: Any, args: Sequence[Any]) -> Any:
+        """The op of ``b`` on values of the operands."""
+        if self.op is STOP:
+            return constant(args[0])
+        method = getattr(b, self.op.name)
+        # by position: what a base backend calls its parameters is its own affair
+        return method(*args, **dict(zip(self.op.params, self.params, strict=True))) if self.op.variadic else method(*args, *self.params)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,13 +78,14 @@ class Program:
 
     Attributes:
         base: The base backend over which it was recorded.
-        inputs: One variable for each argument, then one for each of ``captured``.
+        inputs: One variable for each leaf of the arguments, then one for each of ``captured``.
         captured: Tensors that live on levels outside the function and that it closes over: inputs that are always these.
         constants: Variables with their arrays: what the function used and that lives on no level.
         instructions: The ops.
         outputs: What it returns; variables, inputs and constants too.
-        single: Whether the function returned one Tensor, and no tuple of them.
         marks: For each output, what it depends on besides, unrecorded.
+        arguments: The nested structure of each argument, of which the inputs are the leaves.
+        structure: The nested structure that the function returned.
     """
 
     base: Any
@@ -83,8 +94,9 @@ class Program:
     constants: tuple[tuple[Variable, Any], ...]
     instructions: tuple[Instruction, ...]
     outputs: tuple[Variable, ...]
-    single: bool = True
     marks: tuple[Marks, ...] = ()
+    arguments: tuple[Any, ...] = ()
+    structure: Any = None
     derived: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Programs that were made of this one: its derivatives."""
 
@@ -116,17 +128,17 @@ class Program:
 
         Args:
             b: A base backend for raw arrays; for values in coats of any levels the backend over them, ``base.dressed``.
-            inputs: A value for each argument of the function. The captured tensors are added.
+            inputs: A value for each leaf of the arguments. The captured tensors are added.
 
         Returns:
             A value for each output.
 
         Raises:
-            TraceError: Not as many inputs as the function had arguments.
+            TraceError: Not as many inputs as the arguments had leaves.
         """
         given = len(self.inputs) - len(self.captured)
         if len(inputs) != given:
-            raise TraceError(f"replay: got {len(inputs)} inputs; expected {given}, one for each argument of the function")
+            raise TraceError(f"replay: got {len(inputs)} inputs; expected {given}, one for each Tensor in the arguments of the function")
         return self.run(b, [*inputs, *(tensor.value for tensor in self.captured)])
 
     def run(self, b: Any, values: Iterable[Any]) -> tuple[Any, ...]:
@@ -134,8 +146,7 @@ class Program:
         found: dict[int, Any] = {v.number: value for v, value in zip(self.inputs, values, strict=True)}
         found |= {v.number: value for v, value in self.constants}
         for step in self.instructions:
-            args = [found[a.number] if a.__class__ is Variable else a for a in step.operands]
-            found[step.out.number] = constant(args[0]) if step.op is STOP else getattr(b, step.op)(*args, **step.params)
+            found[step.out.number] = step.run(b, [found[a.number] if a.__class__ is Variable else a for a in step.operands])
         return tuple([found[v.number] for v in self.outputs])
 
     def floating(self, variable: Variable) -> bool:

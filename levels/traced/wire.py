@@ -67,12 +67,12 @@ class Recording:
         self.check(op.name)
         inner = [a.value if isinstance(a, Wire) and a.tape is self.tape else constant(a) for a in args]
         out = b.run(op, inner, params)
-        return self._write(op.name, args, dict(zip(op.params, params, strict=True)), out)
+        return self._write(op, args, params, out)
 
     def stop(self, p: "Wire", inner: Any) -> "Wire":
         """What ``detach`` makes of a value."""
         self.check("detach")
-        return self._write(STOP, (p,), {}, inner)
+        return self._write(STOP, (p,), (), inner)
 
     def check(self, name: str) -> None:
         """Refuse what was left over.
@@ -87,14 +87,18 @@ class Recording:
             )
 
     def program(
-        self, outputs: Sequence[tuple[Any, Marks]], single: bool = False, tensor: Callable[[Any], Any] = lambda p: p
+        self,
+        outputs: Sequence[tuple[Any, Marks]],
+        tensor: Callable[[Any], Any] = lambda p: p,
+        arguments: tuple[Any, ...] = (),
+        structure: Any = None,
     ) -> Program:
         """End the trace.
 
         Args:
             outputs: Values and their marks.
-            single: Whether there is one, which is not to be returned as a tuple.
             tensor: What the captured values are to become.
+            arguments, structure: The nested structures of what comes in and out.
         """
         self.check("program")
         self.tape.close()
@@ -116,8 +120,9 @@ class Recording:
                 Instruction(s.op, tuple(new[a] if isinstance(a, Variable) else a for a in s.operands), s.params, new[s.out]) for s in steps
             ),
             tuple(new[v] for v in found),
-            single,
             tuple(marks for _, marks in left_here),
+            arguments,
+            structure,
         )
 
     def _left(self, p: Any, marks: Marks) -> tuple[Any, Marks]:
@@ -126,7 +131,7 @@ class Recording:
         young = {coat.tape for coat in within(p) if coat.tape.birth > self.tape.birth}
         return without(p, young), left(p, young, marks, "the output of a program, which has no levels in it")
 
-    def _write(self, op: str, args: Iterable[Any], params: dict[str, Any], out: Any) -> "Wire":
+    def _write(self, op: Op, args: Iterable[Any], params: tuple[Any, ...], out: Any) -> "Wire":
         operands = tuple(a if a.__class__ in _NUMBERS else self._reference(a) for a in args)
         variable = self._variable(out)
         self._steps.append(Instruction(op, operands, params, variable))

@@ -5,6 +5,9 @@ from functools import partial, reduce
 from typing import Any
 
 from nestgrad.errors import DTypeError, LevelError, ShapeError, TraceError
+from nestgrad.func.home import home
+from nestgrad.func.run import as_leaf
+from nestgrad.func.trees import LEAF, Structure, flatten, parted, shown, unflatten
 from nestgrad.levels.base import running
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, join
@@ -12,7 +15,7 @@ from nestgrad.levels.traced.call import invoke
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.wire import Recording
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet
+from nestgrad.tensor.handle import Handle, is_scalar, make, meet
 
 __all__ = ["call", "trace"]
 
@@ -21,16 +24,18 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
     """A function that runs ``f`` and returns the program of what it did.
 
     Args:
-        f: Of Tensors; returns a Tensor, or a tuple or list of such. It may differentiate inside, in any way: the program holds the ops
+        f: Of Tensors; returns a Tensor, or a nested structure of them. It may differentiate inside, in any way: the program holds the ops
             that this comes down to, and no levels. What it closes over is captured if it lives on levels outside, else a constant.
 
     Returns:
-        A function of f's arguments (Tensors, arrays or numbers), whose shapes and dtypes the program takes over. Inside, they are on no
-        level: make a variable with ``S.tensor(x, requires_grad=True)``, or use ``func.grad``. Keyword arguments reach ``f`` as they are.
+        A function of f's arguments: Tensors, arrays, numbers, or nested structures of them, whose shapes and dtypes the program takes over.
+        Inside, they are on no level: make a variable with ``S.tensor(x, requires_grad=True)``, or use ``func.grad``. Keyword arguments
+        reach ``f`` as they are.
 
     Raises:
         TraceError: When the program is recorded, where it would depend on what Python does with the numbers of this run (``if x:``,
             ``x[mask]``, ``float(x)``), on random numbers, or on part of the levels (``detach(level=...)``).
+        LevelError: Arguments over different base backends.
 
     >>> from nestgrad import func, trace
     >>> print(trace(func.grad(lambda x: x.sin()))(1.0))
@@ -41,19 +46,15 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
     return v3
     """
 
-    def traced(*args: Operand, **kwargs: Any) -> Program:
-        first = next((x for x in args if isinstance(x, Handle)), None)
-        b = None if first is None else first.b
-        given = [as_tensor(x, b) for x in args]
-        b = given[0].b if given else as_tensor(0.0).b
-        if strange := [x for x in given if x.b.base != b.base]:
-            raise LevelError(f"trace: got tensors over different base backends, {b.base!r} and {strange[0].b.base!r}; expected one")
-        recording = Recording(b.base, "trace", max((x.level for x in given), default=0) + 1)
+    def traced(*args: Any, **kwargs: Any) -> Program:
+        b = home(f, args)
+        leaves, structures = _taken_apart("trace", args, b)
+        recording = Recording(b.base, "trace", max((x.level for x in leaves), default=0) + 1)
         recording.begin()
         token = running.set(recording.tape)
         try:
-            result = f(*(make(b, recording.input(x.value), NONE) for x in given), **kwargs)
-            return program_of(recording, result)
+            inside = [make(b, recording.input(x.value), NONE) for x in leaves]
+            return program_of(recording, structures, f(*parted(structures, inside), **kwargs))
         finally:
             running.reset(token)
             recording.abandon()
@@ -61,7 +62,7 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
     return traced
 
 
-def call(program: Program, *tensors: Operand) -> Any:
+def call(program: Program, *args: Any) -> Any:
     """Run a program: the function that was traced, for other arguments of the same shapes and dtypes.
 
     On every level a call is one step, whose derivative is a program as well, made when it is first asked for and kept. So it can be
@@ -69,16 +70,17 @@ def call(program: Program, *tensors: Operand) -> Any:
 
     Args:
         program: From ``trace``.
-        tensors: One for each argument: Tensors on any levels, arrays or numbers.
+        args: As the function had them: Tensors on any levels, arrays, numbers, or nested structures of them.
 
     Returns:
-        What the function returned: a Tensor, or a tuple of them. Floating results depend on all arguments that are tracked; the derivative
-        by one that the program does not use is zero.
+        What the function returned. Floating results depend on all arguments that are tracked; the derivative by one that the program does
+        not use is zero.
 
     Raises:
-        ShapeError: Not as many tensors as the program has inputs, or of another shape.
+        ShapeError: Arguments of another number, structure or shape than those of the trace.
         DTypeError: Of another dtype.
         LevelError: Over another base backend.
+        TraceError: No program.
 
     >>> from nestgrad import func, trace
     >>> program = trace(lambda x: x**3)(1.0)
@@ -87,53 +89,65 @@ def call(program: Program, *tensors: Operand) -> Any:
     """
     if not isinstance(program, Program):
         raise TraceError(f"call: got a {type(program).__name__}; expected a program. Try trace(f)(*args), which is one")
-    given = _fitting(program, tensors)
+    leaves, structures = _taken_apart("call", args, program.base.dressed)
+    if structures != program.arguments:
+        got, expected = (", ".join(map(shown, trees)) for trees in (structures, program.arguments))
+        raise ShapeError(f"call: got arguments ({got}); expected ({expected}), as those of the trace, with a * for each Tensor")
+    given = [_fitting(program, k, x) for k, x in enumerate(leaves)]
     everywhere = reduce(join, program.marks, NONE)
     b, values, marks = meet("call", *given, *program.captured, make(program.base.dressed, 0.0, everywhere))
     outs = []
     for value, own in zip(invoke(b, program, values[:-1]), program.marks, strict=True):
         outs.append(make(b, value, join(own, marks) if b.base.is_floating(bare(value)) else NONE))
-    return outs[0] if program.single else tuple(outs)
+    return unflatten(program.structure, outs)
 
 
-def program_of(recording: Recording, result: Any) -> Program:
+def program_of(recording: Recording, arguments: Sequence[Structure] | int, result: Any) -> Program:
     """End a recording with what the function returned.
 
+    Args:
+        recording: Its run.
+        arguments: The structures of the arguments; of that many single Tensors.
+        result: A nested structure of Tensors, arrays and numbers.
+
     Raises:
-        TraceError: If that is neither a Tensor nor a tuple or list of Tensors, arrays and numbers.
+        TraceError: If there is something else in it.
     """
-    single = not isinstance(result, (tuple, list))
-    outs = [result] if single else list(result)
     b = recording.base.dressed
+    outs, structure = flatten(result)
     for k, x in enumerate(outs):
         if is_scalar(x) or b.base.accepts(x):
-            outs[k] = as_tensor(x, b)
+            outs[k] = as_leaf("trace", x, b)
         elif not isinstance(x, Handle) or x.b.base != b.base:
             what = f"a Tensor over {x.b.base!r}" if isinstance(x, Handle) else f"a {type(x).__name__}"
-            raise TraceError(f"trace: the function returned {what} as output {k}; expected a Tensor over {b.base!r}, or a tuple of such")
-    return recording.program([(x.value, x.marks) for x in outs], single, partial(make, b, marks=NONE))
+            raise TraceError(f"trace: the function returned {what} as output {k}; expected a Tensor over {b.base!r}, or several")
+    given = (LEAF,) * arguments if isinstance(arguments, int) else tuple(arguments)
+    return recording.program([(x.value, x.marks) for x in outs], partial(make, b, marks=NONE), given, structure)
 
 
-def _fitting(program: Program, tensors: Sequence[Operand]) -> list[Tensor]:
-    """The arguments of a call as Tensors, checked."""
-    inputs = program.inputs[: len(program.inputs) - len(program.captured)]
-    if len(tensors) != len(inputs):
-        raise ShapeError(f"call: got {len(tensors)} tensors for {program!r}; expected {len(inputs)}, one for each argument")
-    b = program.base.dressed
-    given = []
-    for k, (x, variable) in enumerate(zip(tensors, inputs, strict=True)):
-        given.append(as_tensor(x, b))
-        if is_scalar(x) and program.floating(variable):
-            given[k] = given[k].astype(variable.dtype)  # Python numbers are weakly typed
-        if given[k].b.base != b.base:
-            raise LevelError(f"call: got a tensor over {given[k].b.base!r} for a program over {b.base!r}; expected one base backend")
-        if tuple(given[k].shape) != variable.shape:
-            raise ShapeError(
-                f"call: got shape {given[k].shape} for input {k}, {variable.typed}; expected that shape, since the program is of fixed "
-                "shapes. Try trace(f) with arguments of the new shape, or func.vmap for one more axis"
-            )
-        if given[k].dtype != variable.dtype:
-            raise DTypeError(
-                f"call: got dtype {given[k].dtype} for input {k}, {variable.typed}; expected that. Try x.astype(...), or trace(f) anew"
-            )
-    return given
+def _taken_apart(name: str, args: Sequence[Any], b: Any) -> tuple[list[Tensor], tuple[Structure, ...]]:
+    """The leaves of the arguments as Tensors over ``b``, and their structures."""
+    leaves: list[Tensor] = []
+    structures = []
+    for a in args:
+        found, structure = flatten(a)
+        leaves += [as_leaf(name, x, b) for x in found]
+        structures.append(structure)
+    if strange := [x for x in leaves if x.b.base != b.base]:
+        raise LevelError(f"{name}: got a tensor over {strange[0].b.base!r} beside one over {b.base!r}; expected one base backend")
+    return leaves, tuple(structures)
+
+
+def _fitting(program: Program, k: int, x: Tensor) -> Tensor:
+    """Leaf ``k`` of a call's arguments, checked."""
+    variable = program.inputs[k]
+    if tuple(x.shape) != variable.shape:
+        raise ShapeError(
+            f"call: got shape {x.shape} for input {variable.typed}; expected that shape, since a program is of fixed shapes. "
+            "Try trace(f) with arguments of the new shape"
+        )
+    if x.dtype != variable.dtype:
+        raise DTypeError(
+            f"call: got dtype {x.dtype} for input {variable.typed}; expected that dtype. Try x.astype(...), or trace(f) with such arguments"
+        )
+    return x
