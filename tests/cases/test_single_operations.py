@@ -73,7 +73,6 @@ def test_25_a_transform_inside_a_level_and_a_level_inside_a_transform_agree(base
     check(grad(first)(base.tensor(0.7)), 2.0)
 
 
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="needs forward mode")
 @pytest.mark.parametrize("outer", ["jvp", "grad"])
 def test_25_all_compositions_with_forward_mode_agree(outer):
     first = lambda t: ng.func.jvp(_family, (t,), (1.0,))[1]

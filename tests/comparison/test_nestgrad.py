@@ -154,5 +154,7 @@ def test_complex():
 
 
 def test_modes():
-    """nothing yet"""
-    assert not any(hasattr(ng.func, name) for name in ("jvp", "vmap", "jit"))
+    """forward and Taylor mode"""
+    assert ng.func.jvp(lambda x: x * x, 3.0, 1.0)[1].item() == 6.0
+    assert [c.item() for c in ng.func.taylor(lambda x: x * x, 3.0, 1.0, 3)] == [9.0, 6.0, 1.0, 0.0]
+    assert not any(hasattr(ng.func, name) for name in ("vmap", "jit"))

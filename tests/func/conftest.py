@@ -1,12 +1,16 @@
-"""Base backends in float64, and stacks over them."""
+"""Base backends in float64, and stacks over them. The module ``functions`` stands beside the tests."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.levels.autodiff import Autodiff
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(params=["numpy", "torch"])

@@ -8,6 +8,8 @@ Arguments and outputs may be nested tuples, lists, dicts and namedtuples. Their 
 go to the backend of the Tensors beside them, or else of those that the function closes over.
 """
 
+from nestgrad.func.forward import jvp, linearize
 from nestgrad.func.reverse import grad, value_and_grad, vjp
+from nestgrad.func.series import taylor
 
-__all__ = ["grad", "value_and_grad", "vjp"]
+__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "taylor"]

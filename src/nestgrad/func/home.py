@@ -1,6 +1,6 @@
-"""Where the numbers and arrays among a function's arguments go: to the backend of the Tensors that the function computes with.
+"""Where the numbers and arrays among a function's arguments go: to the backend of the Tensors and stacks that the function holds.
 
-This is a choice of backend and nothing else. Where no Tensor is found the default backend is taken, and if that was wrong, Tensors
+This is a choice of backend and nothing else. Where none is found the default backend is taken, and if that was wrong, Tensors
 over different backends meet, which raises.
 """
 
@@ -9,6 +9,7 @@ from functools import partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from nestgrad.backends.factories import Factories
 from nestgrad.func.trees import flatten
 from nestgrad.tensor.handle import Handle, default_backend, is_scalar
 
@@ -29,18 +30,20 @@ def home(f: Callable[..., Any], args: Sequence[Any]) -> Any:
     for x in leaves:
         if not is_scalar(x) and default_backend(x) is not plain:
             return default_backend(x).dressed
-    return next((x.b for x in _captured(f, _DEPTH, set())), plain.dressed)
+    return next(_captured(f, _DEPTH, set()), plain.dressed)
 
 
 _ELSEWHERE = (FunctionType, BuiltinFunctionType, type, ModuleType)
 """Globals that may lead anywhere."""
 
 
-def _captured(x: Any, depth: int, seen: set[int]) -> Iterator[Handle]:
-    """The Tensors that a function, or an object, holds."""
+def _captured(x: Any, depth: int, seen: set[int]) -> Iterator[Any]:
+    """The dressed backends of Tensors and stacks that a function, or an object, holds."""
     for leaf in flatten(x)[0]:
         if isinstance(leaf, Handle):
-            yield leaf
+            yield leaf.b
+        elif isinstance(leaf, Factories):
+            yield leaf.dressed
         elif depth and id(leaf) not in seen and not isinstance(leaf, (ModuleType, type)):
             seen.add(id(leaf))
             yield from _captured(_held(leaf), depth - 1, seen)

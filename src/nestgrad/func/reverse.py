@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad.errors import LevelError, NotConnectedError, ShapeError
-from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, inside, outside, renewed, zeros
+from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, inside, joined, outside, renewed, zeros
 from nestgrad.func.trees import LEAF, flatten, shown, unflatten
-from nestgrad.functions.shaping import concat
 from nestgrad.tensor import Gradients, Tensor
 from nestgrad.tensor.gradients import checked_seed
 from nestgrad.tensor.handle import make
@@ -95,8 +94,8 @@ class Pullback:
 
     Attributes:
         values: The leaves of the output, outside.
-        root: What is differentiated: the leaf of the output if there is one only, else all that depend on the arguments, end to end.
-        connected: The numbers of these.
+        connected: The numbers of those that depend on the arguments.
+        root: These, joined: so one pass serves them all.
     """
 
     __slots__ = ("_strict", "_variables", "arguments", "connected", "root", "structure", "values")
@@ -105,23 +104,17 @@ class Pullback:
         self.arguments, self._variables, self._strict = arguments, variables, strict
         self.values, self.structure = out.leaves, out.structure
         self.connected = [i for i, root in enumerate(roots) if root is not None]
-        self.root = self.joined([root for root in roots if root is not None])
+        self.root = joined([root for root in roots if root is not None])
 
     @property
     def value(self) -> Any:
         """The output."""
         return unflatten(self.structure, self.values)
 
-    def joined(self, parts: Sequence[Tensor]) -> Tensor | None:
-        """What belongs to the connected leaves, as one Tensor that belongs to the root."""
-        if not parts:
-            return None
-        return parts[0] if self.structure is LEAF else concat([part.ravel() for part in parts])
-
     def pull(self, v: Any = None) -> tuple[Any, ...]:
         """Cotangents of the arguments for the cotangent ``v`` of the value."""
         seeds = [] if v is None else self._seeds(v)
-        return self.arguments.trees(self.cotangents(self.joined([seeds[i] for i in self.connected] if seeds else []), seeds))
+        return self.arguments.trees(self.cotangents(joined([seeds[i] for i in self.connected] if seeds else []), seeds))
 
     def cotangents(self, seed: Tensor | None, seeds: Sequence[Tensor]) -> list[Tensor]:
         """Cotangents of the leaves of the arguments, for a seed of the root that is made of ``seeds``."""
@@ -156,7 +149,7 @@ def pulled(
     """Run ``f`` with its chosen arguments as variables of a new tape."""
     arguments = Arguments(name, f, argnums, args)
     arguments.floating()
-    with Run(name, arguments.leaves) as tape:
+    with Run(name, arguments.leaves, records=True) as tape:
         variables = [make(x.b, *renewed(x, (tape,))) for x in arguments.leaves]
         out = Outputs(name, f, arguments.with_leaves(variables), kwargs, has_aux, arguments.leaves[0])
         pullback = Pullback(arguments, variables, out, [inside(name, x, tape) for x in out.leaves], strict)

@@ -5,11 +5,12 @@ from typing import Any
 
 from nestgrad.errors import DTypeError, LevelError, ShapeError
 from nestgrad.func.home import home
-from nestgrad.func.trees import Structure, flatten, parted, places
+from nestgrad.func.trees import Structure, flatten, parted, places, shown
+from nestgrad.functions.shaping import concat
 from nestgrad.levels.base import Coat, Tape, running
 from nestgrad.levels.coats import bare, on, tied, variable
 from nestgrad.levels.marks import NONE, Marks, left, opened
-from nestgrad.levels.mixing import settle
+from nestgrad.levels.mixing import fitted, settle
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, constant, is_scalar, make
 
@@ -21,8 +22,8 @@ class Run:
 
     __slots__ = ("tape", "token")
 
-    def __init__(self, name: str, leaves: Iterable[Tensor]) -> None:
-        self.tape = Tape(name, max((x.level for x in leaves), default=0) + 1)
+    def __init__(self, name: str, leaves: Iterable[Tensor], records: bool = False) -> None:
+        self.tape = Tape(name, max((x.level for x in leaves), default=0) + 1, records)
 
     def __enter__(self) -> Tape:
         self.token = running.set(self.tape)
@@ -44,10 +45,10 @@ class Arguments:
 
     __slots__ = ("args", "b", "leaves", "name", "numbers", "structures")
 
-    def __init__(self, name: str, f: Callable[..., Any], argnums: ArgNums, args: Sequence[Any]) -> None:
+    def __init__(self, name: str, f: Callable[..., Any], argnums: ArgNums, args: Sequence[Any], beside: Sequence[Any] = ()) -> None:
         self.name, self.args = name, args
         self.numbers = _chosen(name, argnums, len(args))
-        self.b = home(f, args)
+        self.b = home(f, [*args, *beside])
         self.leaves: list[Tensor] = []
         self.structures: list[Structure] = []
         for k in self.numbers:
@@ -68,6 +69,42 @@ class Arguments:
                 raise DTypeError(
                     f"{self.name}: got an argument of dtype {x.dtype}; expected a floating one. Try a float, or x.astype('float64')"
                 )
+
+    def directions(self, what: str, trees: Sequence[Any]) -> list[Tensor]:
+        """Leaves of tangents, one for each leaf of the arguments: of its shape, dtype and backend.
+
+        Raises:
+            ShapeError: If there are not as many trees as arguments, or structures or shapes differ.
+            DTypeError: If dtypes differ.
+            LevelError: If base backends do.
+        """
+        if len(trees) != len(self.structures):
+            raise ShapeError(f"{self.name}: got {len(trees)} {what}s for {len(self.structures)} primals; expected one for each")
+        leaves: list[Any] = []
+        for k, tree, structure in zip(self.numbers, trees, self.structures, strict=True):
+            found, other = flatten(tree)
+            if other != structure:
+                raise ShapeError(
+                    f"{self.name}: got a {what} of structure {shown(other)} for argument {k}, of structure {shown(structure)}; "
+                    "expected the same nesting. Try zeros where nothing moves"
+                )
+            leaves += found
+        return [self._direction(what, i, x) for i, x in enumerate(leaves)]
+
+    def _direction(self, what: str, i: int, x: Any) -> Tensor:
+        primal = self.leaves[i]
+        b, shape, dtype = primal.b, primal.shape, primal.dtype
+        t = make(b, b.base.full((), float(x), dtype), NONE) if is_scalar(x) else as_leaf(self.name, x, b)
+        if t.b is not b and t.b.base != b.base:
+            raise LevelError(f"{self.name}: got a {what} over {t.b.base!r} for {self.place(i)} over {b.base!r}; expected one base backend")
+        if t.shape != shape:
+            raise ShapeError(f"{self.name}: got a {what} of shape {t.shape} for {self.place(i)}, of shape {shape}; expected the same shape")
+        if t.dtype != dtype:
+            raise DTypeError(
+                f"{self.name}: got a {what} of dtype {t.dtype} for {self.place(i)}, of dtype {dtype}; expected the same dtype. "
+                f"Try {what}.astype({str(dtype).removeprefix('torch.')!r})"
+            )
+        return t
 
     def trees(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """Other leaves, one tree for each of the arguments."""
@@ -147,14 +184,25 @@ def inside(name: str, out: Tensor, tape: Tape) -> Tensor | None:
         return None
     while isinstance(value, Coat) and value.tape is not tape:
         marks = left(value, [value.tape], marks, "a level made inside the transform")
-        value = value.value
+        value = value.off()
     return make(out.b, value, marks)
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor | None:
+    """Several Tensors as one: a single one as it is, else all entries end to end; ``None`` for none."""
+    return concat([part.ravel() for part in parts]) if len(parts) > 1 else parts[0] if parts else None
 
 
 def outside(x: Tensor) -> Tensor:
     """A Tensor without what ended transforms left on it."""
     value, marks = opened(x.value, x.marks)
     return x if value is x.value and marks is x.marks else make(x.b, value, marks)
+
+
+def derivative(g: Any, value: Any, marks: Marks, like: Tensor) -> Tensor:
+    """``g`` as the derivative of an output, which was ``value`` with ``marks``: connected to whatever the output was."""
+    g, marks = fitted(tied(g, value, like.shape), marks)
+    return make(like.b, g, marks)
 
 
 def zeros(shape: tuple[int, ...], dtype: Any, to: Sequence[Tensor]) -> Tensor:
