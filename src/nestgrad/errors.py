@@ -24,6 +24,10 @@ class DTypeError(NestgradError, TypeError):
     """A dtype that the operation cannot use, such as integers that are to require gradients."""
 
 
+class RuleError(NestgradError, ValueError):
+    """A rule, or an op, that does not fit what it is given for."""
+
+
 class BackendError(NestgradError, ValueError):
     """A backend that is unknown, not installed, or cannot do what is asked."""
 

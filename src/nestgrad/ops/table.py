@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from nestgrad.errors import RuleError
 from nestgrad.ops.samples import Samples
 
 
@@ -62,6 +63,7 @@ class Op:
         batched: ``(b, n, xs, on, *params)``: the op on values ``xs`` of which those that are ``on`` have an axis 0 of size ``n`` that it
             must not see; the answer has it, too. Where there is none, the parameters named ``axis``, ``axes``, ``shape`` and ``widths``
             tell what to do, and an op of one argument without any of them must act on each entry by itself.
+        native: Of an op that is no method of backends: ``native(b)`` is its function of raw arrays, for the ops ``b`` of raw arrays.
     """
 
     name: str
@@ -77,6 +79,14 @@ class Op:
     series: Callable[..., Any] | None = None
     by_parts: bool = False
     batched: Callable[..., Any] | None = None
+    native: Callable[[Any], Callable[..., Any]] | None = None
+
+    def of(self, b: Any) -> Callable[..., Any]:
+        """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
+        if self.native is None:
+            return getattr(b, self.name)  # type: ignore[no-any-return]
+        own = getattr(b, "own", None)
+        return self.native(b.dressed.bare) if own is None else own(self)  # type: ignore[no-any-return]
 
     def saved(self, b: Any, rule: Rule, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the rule of argument ``i`` reads, in its order."""
@@ -144,35 +154,55 @@ def define(
         batched: The op on values with one more axis in front; see ``Op``.
 
     Raises:
-        ValueError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
+        RuleError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
             rule reads what is not an argument, a parameter or one of the known names.
     """
+    op = entry(
+        signature, kind, *rules, samples=samples, broadcasts=broadcasts, defaults=defaults, forward=forward, series=series,
+        by_parts=by_parts, batched=batched,
+    )  # fmt: skip
+    if op.name in TABLE:
+        raise RuleError(f"define: there is already an op named {op.name!r}")
+    TABLE[op.name] = op
+    return op
+
+
+def entry(
+    signature: str,
+    kind: Kind,
+    *rules: Callable[..., Any] | None,
+    samples: Samples,
+    broadcasts: bool | None = None,
+    defaults: Sequence[Any] = (),
+    forward: Sequence[Callable[..., Any] | None] = (),
+    series: Callable[..., Any] | None = None,
+    by_parts: bool = False,
+    batched: Callable[..., Any] | None = None,
+    native: Callable[[Any], Callable[..., Any]] | None = None,
+) -> Op:
+    """An op that is not in the table; see ``define`` and ``Op``."""
     name, _, inside = signature.partition("(")
     names = [word.strip() for word in inside.rstrip(")").split(",") if word.strip()]
     arguments = ("xs",) if "*xs" in names else tuple(n for n in names if n in ARGUMENTS)
     params = tuple(n for n in names if n not in ARGUMENTS and n != "*xs")
-    if name in TABLE:
-        raise ValueError(f"define: there is already an op named {name!r}")
     if taken := [p for p in params if p.startswith("_") or p in RESERVED or p.endswith(("_shape", "_dtype"))]:
-        raise ValueError(f"define: {signature} has parameters {taken}; these names mean something else in rules. Try others")
+        raise RuleError(f"define: {signature} has parameters {taken}; these names mean something else in rules. Try others")
     if kind is COMPOSITE and len(rules) != 1:
-        raise ValueError(f"define: {signature} is a composite and has {len(rules)} rules; expected the one function that it is")
+        raise RuleError(f"define: {signature} is a composite and has {len(rules)} rules; expected the one function that it is")
     if kind is CONSTANT and rules:
-        raise ValueError(f"define: {signature} is a constant op and has {len(rules)} rules; expected none")
+        raise RuleError(f"define: {signature} is a constant op and has {len(rules)} rules; expected none")
     function = rules[0] if kind is COMPOSITE else None
     read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, params) for r in rules)
     if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
-        raise ValueError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
+        raise RuleError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
     pushed = tuple(_rule(name, kind, r, arguments, params, "t") for r in forward)
     if len(pushed) != (len(arguments) if kind is SPECIAL else 0):
-        raise ValueError(
+        raise RuleError(
             f"define: {signature} is {kind.value}, has {len(arguments)} arguments and {len(pushed)} forward rules; "
             "expected one per argument of a special op, and none of others, whose kind tells"
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    op = Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched)
-    TABLE[name] = op
-    return op
+    return Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native)
 
 
 def _rule(
@@ -187,9 +217,9 @@ def _rule(
     if arguments == ("xs",):
         known |= {"others", "shapes", "i"}
     if strange := [r for r in reads if r not in known]:
-        raise ValueError(f"define: a rule of {name} reads {strange}; it may read {sorted(known)}")
+        raise RuleError(f"define: a rule of {name} reads {strange}; it may read {sorted(known)}")
     if whole:
         return Rule(rule, tuple(reads))
     if kind is not ELEMENTWISE:
-        raise ValueError(f"define: a rule of {name} must take {first}, since only an elementwise op has partial derivatives")
+        raise RuleError(f"define: a rule of {name} must take {first}, since only an elementwise op has partial derivatives")
     return Rule(lambda b, g, *saved: b.mul(g, rule(b, *saved)), tuple(reads), rule)
