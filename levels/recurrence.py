@@ -120,7 +120,13 @@ def _beyond(out: Lazy, k: int) -> Any:
 
 def _rated(out: Lazy, k: int) -> Any:
     term = out.args[0][k + 1]
-    return term if term is None or k == 0 else out.scope.b.scale(term, float(k + 1))
+    if k == 0:  # never None, since ops are run on it
+        return _nothing(out.scope.b, out.args[0][0]) if term is None else term
+    return None if term is None else out.scope.b.scale(term, float(k + 1))
+
+
+def _nothing(b: Any, x: Any) -> Any:
+    return 0.0 if isinstance(x, (int, float)) else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))
 
 
 def _first(out: Lazy) -> Any:
