@@ -2,9 +2,10 @@
 
 from nestgrad.levels.autodiff import Autodiff
 from nestgrad.levels.batched import Batched
+from nestgrad.levels.checkpointing import Balanced
 from nestgrad.levels.forward import Forward
 from nestgrad.levels.level import Level
 from nestgrad.levels.taylor import Taylor
 from nestgrad.levels.traced import Traced
 
-__all__ = ["Autodiff", "Batched", "Forward", "Level", "Taylor", "Traced"]
+__all__ = ["Autodiff", "Balanced", "Batched", "Forward", "Level", "Taylor", "Traced"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from nestgrad.levels.checkpointing import Policy, checked
 from nestgrad.levels.level import Level
 
 
@@ -12,6 +13,11 @@ class Autodiff(Level):
 
     Args:
         inner: A backend, or a level.
+        checkpointing: Which arrays it keeps for the backward pass: all that rules read (``None``), or as a policy says, ``Balanced()``. It
+            decides for the variables of this level, and for what is computed with them on all levels.
+
+    Raises:
+        LevelError: If ``inner`` is neither backend nor level, or ``checkpointing`` no policy.
 
     >>> from nestgrad.backends import NumpyBackend
     >>> Autodiff(Autodiff(NumpyBackend()))
@@ -21,5 +27,7 @@ class Autodiff(Level):
     name = "autodiff"
     records = True
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, checkpointing: Policy | None = None) -> None:
+        policy = checked(checkpointing)
         super().__init__(inner)
+        self.tape.policy = policy

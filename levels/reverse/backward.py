@@ -4,13 +4,16 @@ Nodes are older than what is made of them, so age is the order of the pass. The 
 dropped when it has gone to all parents of its node, unless somebody has looked it up; asked for again, it is computed again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import Any
 
 from nestgrad.errors import GraphFreedError, MissingOp
 from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.checkpointing import cool
+from nestgrad.levels.region import Region
 from nestgrad.levels.reverse.node import Node
+from nestgrad.levels.reverse.visits import Visits, early, settled, visits
 from nestgrad.ops.shapes import sum_to
 
 _age = attrgetter("age")
@@ -26,13 +29,15 @@ class Pass:
         asked: Nodes that have been looked up; their cotangents stay.
         dropped: Complete nodes whose cotangents are gone.
         keep: Whether somebody has asked for a cotangent that had been dropped, so that none is any more.
+        regions: The nodes' regions, where there are any.
     """
 
-    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "keep", "root", "seed", "sent", "tape")
+    __slots__ = ("asked", "b", "children", "cotangents", "dropped", "keep", "regions", "root", "seed", "sent", "tape")
 
     def __init__(self, b: Any, root: Node, seed: Any, tape: Tape) -> None:
         self.b, self.root, self.seed, self.tape = b, root, seed, tape
         self.children: dict[Node, list[Node]] | None = None
+        self.regions: Visits | None = None
         self._restart()
 
     def _restart(self) -> None:
@@ -68,6 +73,8 @@ class Pass:
             self.children = children
             if raw:
                 self.b = self.b.bare
+            elif Region.ever:
+                self.regions = visits(children)
         return children
 
     def reaches(self, node: Node) -> bool:
@@ -84,14 +91,18 @@ class Pass:
         else:
             self.asked.add(target)
             if target not in self.sent:
-                self._run(self._needed((target,)))
-        return self.cotangents.get(target)
+                needed = self._needed((target,))
+                self._run(*(needed, ()) if self.regions is None else self._whole(needed))
+        g = self.cotangents.get(target)
+        if isinstance(g, Coat):  # what goes to the user keeps nothing of how it was made
+            g = self.cotangents[target] = settled(g)
+        return g
 
     def run(self, targets: Iterable[Node], free: bool = False) -> None:
         """Look up several nodes in one go. With ``free``, every node under the root forgets what it saved, once the pass is beyond it."""
         targets = [t for t in targets if t not in self.sent]
         self.asked.update(targets)
-        self._run(self._needed(targets), free)
+        self._run(self._needed(targets), (), free)
         if free:
             for node in self.find():
                 if node.edges:
@@ -150,17 +161,35 @@ class Pass:
                         stack.append(child)
         return needed
 
-    def _run(self, needed: set[Node], free: bool = False) -> None:
+    def _whole(self, needed: set[Node]) -> tuple[set[Node], set[Node]]:
+        """Look-ups come one by one, but a region is made again once: all that is in it goes on to all its inputs."""
+        regions, children = self.regions, self.find()
+        assert regions is not None
+        spans: set[int] = set()
+        while new := regions.whole(needed, self.sent) - spans:
+            spans |= new
+            needed |= self._needed([node for k in new for node in regions.nodes[k]])
+        return needed, early(children, [regions.nodes[k] for k in spans], needed, self.sent)
+
+    def _run(self, needed: set[Node], more: Collection[Node] = (), free: bool = False) -> None:
+        """Follow the edges between needed nodes, and those from them to ``more``."""
         try:
-            self._follow(needed, free)
+            nodes = sorted(needed, key=_age, reverse=True)
+            if self.regions is None:
+                self._follow(nodes, needed, free)
+            else:
+                into = needed.union(more)
+                self.regions.follow(nodes, self.cotangents, lambda lot: self._follow(lot, into, free))
         except BaseException:
             self._restart()  # half a pass must not be added to by the next
             raise
+        finally:
+            cool()
 
-    def _follow(self, needed: set[Node], free: bool) -> None:
-        """Pass cotangents along every edge between needed nodes that has not been followed, youngest node first."""
+    def _follow(self, nodes: list[Node], needed: set[Node], free: bool) -> None:
+        """Pass cotangents along every edge from nodes to needed ones that has not been followed. The youngest node is the first."""
         b, cotangents, sent, asked, add = self.b, self.cotangents, self.sent, self.asked, self.b.add
-        for node in sorted(needed, key=_age, reverse=True):
+        for node in nodes:
             edges = node.edges
             if not edges:
                 if edges is None:  # by another pass, after this one had found the children

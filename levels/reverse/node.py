@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape, now
+from nestgrad.levels.recipe import remade
 from nestgrad.ops.table import Op
 
 
@@ -96,6 +97,8 @@ def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tup
 def leaves(tapes: Iterable[Tape], value: Any, shape: tuple[int, ...]) -> Any:
     """A new variable on each of the tapes, oldest first."""
     for tape in tapes:
+        if tape.policy is not None:
+            value = remade(value, tape.policy)
         node = Node()
         node.age = node.lo = now()
         node.op, node.shape, node.raw, node.edges = "variable", shape, True, ()

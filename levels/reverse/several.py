@@ -19,7 +19,7 @@ Pull = Callable[[Any, tuple[Any, ...]], Sequence[Any]]
 mean exactly zero."""
 
 _TAPE = Tape("bundle", 0)
-_TAPE.birth = inf  # type: ignore[assignment]  # younger than every level, so always the outermost
+_TAPE.birth = inf  # younger than every level, so always the outermost
 
 
 class Bundle(Coat):
@@ -36,9 +36,9 @@ class Bundle(Coat):
         x, y = args
         return _bundle(tuple(q if p is None else p if q is None else b.add(p, q) for p, q in zip(x.value, y.value, strict=True)))
 
-    def over(self, inner: Any) -> "Bundle":
-        """Other cotangents for the same results."""
-        return _bundle(inner)
+    def mapped(self, f: Callable[[Any], Any]) -> "Bundle":
+        """``f`` on each cotangent."""
+        return _bundle(tuple([g if g is None else f(g) for g in self.value]))
 
 
 def several(

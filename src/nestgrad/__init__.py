@@ -106,7 +106,8 @@ from nestgrad.functions import (
     zeros,
     zeros_like,
 )
-from nestgrad.levels import Autodiff, Batched, Forward, Taylor, Traced
+from nestgrad.levels import Autodiff, Balanced, Batched, Forward, Taylor, Traced
+from nestgrad.recomputing import checkpoint
 from nestgrad.tensor import Gradients, Tensor
 from nestgrad.tracing import call, trace
 
@@ -117,8 +118,8 @@ __version__ = "0.1.0"
 
 # TorchBackend is public but not in the list: a star import must not load torch.
 __all__ = [
-    "Tensor", "Gradients", "Autodiff", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "random",
+    "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
+    "errors", "func", "random", "checkpoint",
     "trace", "call",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
     "full_like",
