@@ -97,13 +97,13 @@ def _way(op: Op) -> _Way:
         rule = op.batched
         return lambda b, n, xs, here, params: rule(b, n, xs, here, *params)
     if op.broadcasts or (op.kind is Kind.CONSTANT and len(op.arguments) > 1):
-        return lambda b, n, xs, here, params: getattr(b, name)(*aligned(b, xs, here), *params)
+        return lambda b, n, xs, here, params: op.of(b)(*aligned(b, xs, here), *params)
     if op.variadic or len(op.arguments) > 1:
         raise LevelError(f"{name}: got samples of a batch, and the table does not say what it does with them. Try batched= in its entry")
     shifts = [SHIFTS.get(p) for p in op.params]
     if not any(shifts):
-        return lambda b, n, xs, here, params: getattr(b, name)(xs[0], *params)
-    return lambda b, n, xs, here, params: getattr(b, name)(
+        return lambda b, n, xs, here, params: op.of(b)(xs[0], *params)
+    return lambda b, n, xs, here, params: op.of(b)(
         xs[0], *(p if shift is None else shift(n, p) for shift, p in zip(shifts, params, strict=True))
     )
 

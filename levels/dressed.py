@@ -26,6 +26,7 @@ class Dressed:
         self.table = table
         self.shape = _shape_of(base)
         self.dtype = _dtype_of(base)
+        self._own: dict[Op, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)
@@ -41,7 +42,7 @@ class Dressed:
         return Bare(self.base, self.table)
 
     def _recorded(self, op: Op) -> Any:
-        base = getattr(self.base, op.name)
+        base = op.of(self.base)
         if op.variadic:
             return partial(self._variadic, op, base)
         return recorder(op)(base, self.mixed, self.shape, self.dtype)
@@ -51,7 +52,7 @@ class Dressed:
         return self.mixed(op, xs, tuple(params[p] for p in op.params)) if coats else base(*xs, **params)
 
     def _composite(self, op: Op) -> Any:
-        fast, function = getattr(self.base, op.name, None), op.function
+        fast, function = getattr(self.base, op.name, None) if op.native is None else op.of(self.base), op.function
         assert function is not None
         if fast is None:
             return partial(function, self)
@@ -70,7 +71,16 @@ class Dressed:
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """An op on values that a coat's ``apply`` has made of its arguments."""
-        return getattr(self, op.name)(*args, **dict(zip(op.params, params, strict=True)))
+        return op.of(self)(*args, **dict(zip(op.params, params, strict=True)))
+
+    def own(self, op: Op) -> Callable[..., Any]:
+        """An op that is in no table, as a method. Those of any number of arguments may be made by the thousand, so they are not kept."""
+        if op.variadic:
+            return self._recorded(op)  # type: ignore[no-any-return]
+        method = self._own.get(op)
+        if method is None:
+            method = self._own[op] = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
+        return method  # type: ignore[no-any-return]
 
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
@@ -90,6 +100,17 @@ class Bare:
         self.table = table
         self.shape = _shape_of(base)  # which knows Python numbers, too
         self.bare = self
+        self._own: dict[Op, Any] = {}
+
+    def own(self, op: Op) -> Callable[..., Any]:
+        """The function that an op which is in no table brings for raw arrays."""
+        assert op.native is not None
+        method = self._own.get(op)
+        if method is None:
+            method = op.native(self)
+            if not op.variadic:
+                self._own[op] = method
+        return method  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)

@@ -31,7 +31,7 @@ def push(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], out: Any, params:
     if op.kind is Kind.BILINEAR:
         shares = [b.run(op, [*xs[:i], t, *xs[i + 1 :]], params) for i, t in enumerate(ts) if t is not None]
     else:
-        rules = op.forward if op.kind is Kind.SPECIAL else op.rules
+        rules = (op.forward if op.kind is Kind.SPECIAL else op.rules) * (len(xs) if op.variadic else 1)
         given = [(i, rule, t) for i, (rule, t) in enumerate(zip(rules, ts, strict=True)) if rule is not None and t is not None]
         shares = [rule.call(b, t, *op.saved(b, rule, i, xs, out, params)) for i, rule, t in given]
     if not shares:

@@ -65,7 +65,7 @@ class Instruction:
         """The op of ``b`` on values of the operands."""
         if self.op is STOP:
             return constant(args[0])
-        method = getattr(b, self.op.name)
+        method = self.op.of(b)
         # by position: what a base backend calls its parameters is its own affair
         return method(*args, **dict(zip(self.op.params, self.params, strict=True))) if self.op.variadic else method(*args, *self.params)
 
