@@ -3,12 +3,18 @@
 All levels stand above this coat. What they record is what they would record without it, so graphs, marks and ages are the same, and a
 value computed again is the same to the last bit: the base backend runs the same op on the same arrays. Only what the arrays are for is
 decided here, by a *keeper*: a policy (``checkpointing.py``) or a region (``region.py``).
+
+The coat holds the array for those who hold the coat. How to make it is in the ``Recipe``, which holds no array unless it is stored; so
+arrays that nobody reads but other ops go as early as they do without all this.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.shared import Shared
@@ -29,39 +35,67 @@ class Keeper(Protocol):
 
     lasting: bool
     """Whether what is computed from its values is its own, too, wherever that happens."""
+    later: bool
+    """Whether ops are only noted, for the time being, and run when their answers are read."""
 
-    def keep(self, op: Op, recipe: "Recipe") -> None:
+    def keep(self, op: Op, value: "Remade") -> None:
         """Take charge of a value that was just made."""
 
-    def remember(self, recipe: "Recipe", array: Any) -> None:
+    def remember(self, value: "Remade", array: Any) -> None:
         """Keep the array of a value that was computed again, for a while; or not."""
 
 
-class Recipe(Coat):
-    """An array, or how to make it: ``call(*args, **params)``. Without a ``call`` the array is stored for good.
+class Recipe:
+    """How to make an array: ``call(*args, **params)``. Without a ``call`` the array is stored.
 
     Attributes:
-        array: The raw array (or shared memory), or ``None`` where it is forgotten.
         args: Operands: raw arrays, numbers, shared memory, other recipes.
+        array: The raw array (or shared memory), if it is stored.
+        coat: The coat that holds the array when somebody holds the coat.
         keeper: Who decides how long the array is kept.
         cost: How many ops run if the array is to be made again, at most; 0 where it is stored.
+        number: Recipes are numbered as they are made.
     """
 
-    __slots__ = ("__weakref__", "args", "array", "call", "cost", "keeper", "params")
+    __slots__ = ("args", "array", "call", "coat", "cost", "keeper", "number", "params")
+    args: Sequence[Any]
+    array: Any
+    call: Callable[..., Any] | None
+    coat: "Callable[[], Remade | None]"
+    cost: int
+    keeper: Any
+    number: int
+    params: dict[str, Any]
+
+    def there(self) -> Any:
+        """The array, if it is there."""
+        if self.array is not None:
+            return self.array
+        coat = self.coat()
+        return None if coat is None else coat.array
+
+    def store(self) -> Any:
+        """Keep the array for good, and forget how it was made."""
+        array = self.there()
+        self.array = made_again([self])[0] if array is None else array
+        self.call, self.args, self.params, self.cost = None, (), _NOTHING, 0
+        return self.array
+
+
+class Remade(Coat):
+    """The coat: a recipe, and the array unless it is forgotten."""
+
+    __slots__ = ("__weakref__", "array", "recipe")
     differentiates = False
     tape = _TAPE
     array: Any
-    args: Sequence[Any]
-    call: Callable[..., Any] | None
-    params: dict[str, Any]
-    keeper: Any
-    cost: int
+    recipe: Recipe
 
     @property
     def value(self) -> Any:
         """The raw array; made again where it is forgotten."""
         array = self.array
-        return made_again(self) if array is None else array
+        return made_again([self.recipe])[0] if array is None else array
 
     @property
     def oldest(self) -> float:
@@ -72,22 +106,23 @@ class Recipe(Coat):
         """Run the op on the arrays, and note how."""
         keeper: Any = current.get()
         if keeper is None:
-            keeper = next((a.keeper for a in args if a.__class__ is Recipe and a.keeper.lasting), None)
+            keeper = next((a.recipe.keeper for a in args if a.__class__ is Remade and a.recipe.keeper.lasting), None)
         call = getattr(b, op.name)
         named = dict(zip(op.params, params, strict=True)) if params else _NOTHING
-        out = call(*[a.value if a.__class__ is Recipe else a for a in args], **named)
-        if keeper is None:
-            return out
-        recipe = Recipe()
-        recipe.array, recipe.args, recipe.call, recipe.params, recipe.keeper = out, args, call, named, keeper
-        keeper.keep(op, recipe)
-        return recipe
+        out = None
+        if keeper is None or not keeper.later:
+            out = call(*[a.value if a.__class__ is Remade else a for a in args], **named)
+            if keeper is None:
+                return out
+        coat = _coat(out, [a.recipe if a.__class__ is Remade else a for a in args], call, named, keeper)
+        keeper.keep(op, coat)
+        return coat
 
-    def over(self, inner: Any) -> "Recipe":
+    def over(self, inner: Any) -> "Remade":
         """Another array, stored."""
-        return stored(inner, self.keeper)
+        return stored(inner, self.recipe.keeper)
 
-    def mapped(self, f: Callable[[Any], Any]) -> "Recipe":
+    def mapped(self, f: Callable[[Any], Any]) -> "Remade":
         """Itself: under this coat are none of levels."""
         return self
 
@@ -95,41 +130,44 @@ class Recipe(Coat):
         """The array: a constant, which keeps nothing of how it was made."""
         return inner
 
-    def store(self) -> Any:
-        """Keep the array for good, and forget how it was made."""
-        array = self.array = self.value
-        self.call, self.args, self.params, self.cost = None, (), _NOTHING, 0
-        return array
-
     def forget(self) -> None:
         """Let go of the array, if it can be made again."""
-        if self.call is not None:
+        if self.recipe.call is not None:
             self.array = None
 
 
-def stored(array: Any, keeper: Any) -> Recipe:
+def stored(array: Any, keeper: Any) -> Remade:
     """An array that is stored, and from which others are made."""
-    recipe = Recipe()
-    recipe.array, recipe.args, recipe.call, recipe.params, recipe.keeper, recipe.cost = array, (), None, _NOTHING, keeper, 0
-    return recipe
+    coat = _coat(array, (), None, _NOTHING, keeper)
+    coat.recipe.array = array
+    return coat
+
+
+def _coat(array: Any, args: Sequence[Any], call: Callable[..., Any] | None, params: dict[str, Any], keeper: Any) -> Remade:
+    coat, recipe = Remade(), Recipe()
+    coat.array, coat.recipe = array, recipe
+    recipe.args, recipe.call, recipe.params, recipe.keeper = args, call, params, keeper
+    recipe.array, recipe.coat, recipe.cost, recipe.number = None, ref(coat), 0, _next()
+    return coat
 
 
 def innermost(p: Any, f: Callable[[Any], Any]) -> Any:
-    """``p`` with ``f`` on what is under the coats of levels: on a recipe, shared memory or a raw array, in all parts of ``p``."""
-    if not isinstance(p, Coat) or p.__class__ is Recipe or p.__class__ is Shared:
+    """``p`` with ``f`` on what is under the coats of levels: on a ``Remade``, shared memory or a raw array, in all parts of ``p``."""
+    if not isinstance(p, Coat) or p.__class__ is Remade or p.__class__ is Shared:
         return f(p)
     return p.mapped(lambda part: innermost(part, f))
 
 
 def remade(p: Any, keeper: Any) -> Any:
     """``p`` as a value from which others are made that can be made again."""
-    return innermost(p, lambda v: v if v.__class__ is Recipe or v.__class__ in (bool, int, float) else stored(v, keeper))
+    return innermost(p, lambda v: v if v.__class__ is Remade or v.__class__ in (bool, int, float) else stored(v, keeper))
 
 
-def made_again(target: Recipe) -> Any:
-    """The array of a recipe, from the nearest arrays that are there. Each op that is needed runs once."""
-    plan = _plan(target)
+def made_again(targets: Sequence[Recipe]) -> list[Any]:
+    """The arrays of some recipes, from the nearest arrays that are there. Each op that is needed runs once, in its old order."""
+    plan = _plan(targets)
     uses = Counter(id(a) for recipe in plan for a in recipe.args if a.__class__ is Recipe)
+    uses.update(map(id, targets))
     made: dict[int, Any] = {}
     for recipe in plan:
         call, args = recipe.call, recipe.args  # another thread may store it meanwhile
@@ -137,34 +175,37 @@ def made_again(target: Recipe) -> Any:
         for a in args:
             if a.__class__ is Recipe:
                 key = id(a)
-                values.append(made[key] if key in made else a.value)
+                values.append(made[key] if key in made else _found(a))
                 uses[key] -= 1
                 if not uses[key]:
-                    made.pop(key, None)  # what no keeper remembers goes as soon as it has been used
+                    made.pop(key, None)
             else:
                 values.append(a)
         array = recipe.array if call is None else call(*values, **recipe.params)
         made[id(recipe)] = array
-        recipe.keeper.remember(recipe, array)
-    return made[id(target)]
+        coat = recipe.coat()
+        if coat is not None:
+            recipe.keeper.remember(coat, array)
+    return [made[id(recipe)] if id(recipe) in made else _found(recipe) for recipe in targets]
 
 
-def _plan(target: Recipe) -> list[Recipe]:
-    """What must be made for ``target``, operands first."""
-    plan: list[Recipe] = []
-    done: set[int] = set()
-    stack = [target]
+def _found(recipe: Recipe) -> Any:
+    array = recipe.there()
+    return made_again([recipe])[0] if array is None else array  # forgotten since the plan was made
+
+
+def _plan(targets: Iterable[Recipe]) -> list[Recipe]:
+    """What must be made for the targets, operands first."""
+    stack = [recipe for recipe in targets if recipe.there() is None]
+    plan = {id(recipe): recipe for recipe in stack}
     while stack:
-        recipe = stack[-1]
-        todo = [a for a in recipe.args if a.__class__ is Recipe and a.array is None and id(a) not in done]
-        if todo:
-            stack += todo
-            continue
-        stack.pop()
-        if id(recipe) not in done:
-            done.add(id(recipe))
-            plan.append(recipe)
-    return plan
+        for a in stack.pop().args:
+            if a.__class__ is Recipe and id(a) not in plan and a.there() is None:
+                plan[id(a)] = a
+                stack.append(a)
+    return sorted(plan.values(), key=_number)
 
 
+_next = count().__next__
+_number = attrgetter("number")
 _NOTHING: dict[str, Any] = {}
