@@ -1,0 +1,5 @@
+"""Operations and derivative rules of one's own."""
+
+from nestgrad.custom.operation import Operation, define
+
+__all__ = ["Operation", "define"]
