@@ -238,6 +238,10 @@ class Elementary(Primitives):
         """``c * x * y * z``; ``c`` is a Python number."""
         return self.scale(self.mul(self.mul(x, y), z), c)
 
+    def mul_add(self, x: Value, y: Value, z: Value) -> Value:
+        """``x * y + z``."""
+        return self.add(self.mul(x, y), z)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         """``g * (1 - y * y)``, the cotangent of tanh whose answer is ``y``."""
         return self.mul(g, self.sub(1, self.square(y)))
@@ -257,6 +261,14 @@ class Derived(Elementary):
     def put(self, x: Value, index: Index, shape: tuple[int, ...]) -> Value:
         """Zeros of ``shape`` with ``x`` added at ``index``: the transpose of ``getitem``."""
         return self.index_add(self._zeros(x, shape), x, index)
+
+    def rows(self, x: Value, y: Value) -> Value:
+        """``x[y]`` for an array of positions from 0 on along the first axis."""
+        return self.getitem(x, (y,))
+
+    def to_rows(self, x: Value, y: Value, count: int) -> Value:
+        """``count`` rows of zeros, with ``x`` added at positions ``y``: the transpose of ``rows``."""
+        return self.put(x, (y,), (count, *self.shape(x)[len(self.shape(y)) :]))
 
     def pad(self, x: Value, widths: tuple[tuple[int, int], ...]) -> Value:
         """``x`` among zeros; ``widths`` holds, for each axis, how many come before and after."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nestgrad import Batched, NumpyBackend
+from nestgrad import Autodiff, Batched, NumpyBackend
 from nestgrad.backends import TorchBackend
-from nestgrad.ops import TABLE
+from nestgrad.ops import TABLE, Kind
 from nestgrad.tensor.handle import apply
 
 BACKENDS = {"numpy": NumpyBackend(), "torch": TorchBackend(dtype="float64")}
@@ -18,6 +18,11 @@ NAMES = [f"{op.name}{k}" for op in TABLE.values() for k in range(len(op.samples.
 EXACT = {"rtol": 1e-12, "atol": 1e-14}  # the same sums in another order, at the most
 
 every_call = pytest.mark.parametrize("op, sample", CALLS, ids=NAMES)
+differentiable = pytest.mark.parametrize(
+    "op, sample",
+    [(o, s) for o, s in CALLS if o.kind is not Kind.CONSTANT],
+    ids=[n for n, (o, _) in zip(NAMES, CALLS, strict=True) if o.kind is not Kind.CONSTANT],
+)
 
 
 @pytest.fixture(params=BACKENDS)
@@ -86,3 +91,74 @@ def test_nested_batches_are_the_loop(op, sample, base):
 def _samples(a: Any, first: bool, second: bool) -> Any:
     a = a if second else a[:, 0]
     return a if first else a[0]
+
+
+# derivatives of every op
+
+
+def free(base: Any, sample: Any, arrays: list[Any]) -> list[int]:
+    """The arguments to differentiate by."""
+    return [k for k, a in enumerate(arrays) if a.dtype.kind == "f" and k not in sample.exact]
+
+
+def pulled(op: Any, xs: list[Any], ks: list[int], params: dict[str, Any], seed: Any) -> list[Any]:
+    """The cotangents of arguments ``ks``; ``None`` where the op has no derivative by them."""
+    y = apply(op.name, *xs, **params)
+    if not y.tracked_on():
+        return [None] * len(ks)
+    grads = y.backward(gradient=seed)
+    return [grads.get(xs[k]) for k in ks]
+
+
+def pulled_by_loop(base: Any, op: Any, arrays: list[Any], ks: list[int], params: dict[str, Any], seeds: Any, on: Any) -> list[Any]:
+    """For each argument to differentiate by, the cotangents of all samples."""
+    A = Autodiff(base)
+    found: list[list[Any]] = [[] for _ in ks]
+    for n, seed in enumerate(seeds):
+        xs = [A.tensor(np.array(a[n if here else 0]), requires_grad=k in ks) for k, (a, here) in enumerate(zip(arrays, on, strict=True))]
+        for each, g in zip(found, pulled(op, xs, ks, params, A.tensor(seed)), strict=True):
+            each.append(None if g is None else g.numpy())
+    return [None if each[0] is None else np.stack(each) for each in found]
+
+
+def problem(base: Any, op: Any, sample: Any) -> tuple[list[Any], dict[str, Any], list[int], Any]:
+    """Arrays, parameters, what to differentiate by, and a seed for each of three samples."""
+    arrays, params = perturbed(base, op, sample, (3,))
+    y = loop(base, op, arrays, params, (3,), [(True,)] * len(arrays))
+    return arrays, params, free(base, sample, arrays), np.random.default_rng(1).normal(size=y.shape)
+
+
+@differentiable
+def test_reverse_mode_over_samples_is_the_loop(op, sample, base):
+    """``Autodiff(Batched(base))``: a variable for each sample, and one that all samples share, whose gradient differs by the sample."""
+    arrays, params, ks, seeds = problem(base, op, sample)
+    B = Batched(base)
+    A = Autodiff(B)
+    for on in choices(len(arrays)):
+        xs = [
+            A.tensor(B.batch(a) if here else np.array(a[0]), requires_grad=k in ks)
+            for k, (a, here) in enumerate(zip(arrays, on, strict=True))
+        ]
+        got = pulled(op, xs, ks, params, B.batch(seeds))
+        for k, g, right in zip(ks, got, pulled_by_loop(base, op, arrays, ks, params, seeds, on), strict=True):
+            assert (g is None) == (right is None)
+            if g is not None:
+                np.testing.assert_allclose(B.unbatch(g, size=3).numpy(), right, **EXACT, err_msg=f"argument {k} with {on}")
+
+
+@differentiable
+def test_reverse_mode_through_a_batch_is_the_loop(op, sample, base):
+    """``Batched(Autodiff(base))``: what comes out of the batch is differentiated by what went in, and by what all samples share."""
+    arrays, params, ks, seeds = problem(base, op, sample)
+    A = Autodiff(base)
+    B = Batched(A)
+    for on in choices(len(arrays)):
+        xs = [A.tensor(a if here else np.array(a[0]), requires_grad=k in ks) for k, (a, here) in enumerate(zip(arrays, on, strict=True))]
+        inside = [B.batch(x) if here else x for x, here in zip(xs, on, strict=True)]
+        y = B.unbatch(apply(op.name, *inside, **params))
+        got = [None] * len(ks) if not y.tracked_on() else [y.backward(gradient=A.tensor(seeds)).get(xs[k]) for k in ks]
+        for k, g, right in zip(ks, got, pulled_by_loop(base, op, arrays, ks, params, seeds, on), strict=True):
+            assert (g is None) == (right is None)
+            if g is not None:
+                right = right if on[k] else right.sum(0)
+                np.testing.assert_allclose(g.numpy(), right, **EXACT, err_msg=f"argument {k} with {on}")

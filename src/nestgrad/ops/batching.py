@@ -148,6 +148,34 @@ def _change(b: Any, change: Any, n: int, xs: Sequence[Any], on: Sequence[bool], 
     return change(x, y, (slice(None), *index))
 
 
+def rows(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> Any:
+    """Where positions differ by the sample, the samples' rows are laid one after the other."""
+    x, y = xs
+    if not on[0]:
+        return b.rows(x, y)
+    shape = tuple(b.shape(x))
+    if on[1]:
+        return b.rows(b.reshape(x, (n * shape[1], *shape[2:])), _laid(b, y, n, shape[1]))
+    out = b.rows(b.permute(x, _moved(0, 1, len(shape))), y)
+    return b.permute(out, _moved(len(b.shape(y)), 0, len(b.shape(out))))
+
+
+def to_rows(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], count: int) -> Any:
+    """The transpose of ``rows``."""
+    x, y = xs
+    if on[1]:
+        out = b.to_rows(x if on[0] else repeated(b, x, n), _laid(b, y, n, count), n * count)
+        return b.reshape(out, (n, count, *b.shape(out)[1:]))
+    out = b.to_rows(b.permute(x, _moved(0, len(b.shape(y)), len(b.shape(x)))), y, count)
+    return b.permute(out, _moved(1, 0, len(b.shape(out))))
+
+
+def _laid(b: Any, y: Any, n: int, count: int) -> Any:
+    """Positions among ``count`` rows of each sample as positions among the rows of all samples."""
+    first = b.base.mul(b.base.arange(0, n), count)
+    return b.add(y, b.reshape(first, (n, *(1,) * (len(b.shape(y)) - 1))))
+
+
 def _is_array(item: Any) -> bool:
     return not isinstance(item, (int, slice))
 

@@ -5,7 +5,7 @@ from typing import Any
 from nestgrad.ops import batching
 from nestgrad.ops.samples import Sample, calls, filled, shaped
 from nestgrad.ops.shapes import sum_to
-from nestgrad.ops.table import LINEAR, define
+from nestgrad.ops.table import LINEAR, SPECIAL, define
 
 
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -48,3 +48,13 @@ define("index_add(x, y, index)", LINEAR, lambda b, g: g, lambda b, g, y_shape, i
 define("pad(x, widths)", LINEAR, lambda b, g, x_shape, widths: b.getitem(
     g, tuple(slice(before, before + n) for (before, _), n in zip(widths, x_shape, strict=True))),
     samples=shaped((2, 3), {"widths": ((1, 0), (0, 2))}, {"widths": ((0, 0), (1, 1))}))
+# entries along the first axis by an array of positions, which may be on levels itself: at each sample of a batch another one
+define("rows(x, y)", SPECIAL, lambda b, g, x_shape, y: b.to_rows(g, y, x_shape[0]), None, forward=(lambda b, t, y: b.rows(t, y), None),
+       batched=batching.rows, samples=calls(
+    Sample((filled((4, 2), -1, 1), [2, 0, 2]), exact=(1,)), Sample((filled((4,), -1, 1), [[3, 0], [1, 1]]), exact=(1,)),
+    Sample((filled((4, 2), -1, 1), 1), exact=(1,))))
+define("to_rows(x, y, count)", SPECIAL, lambda b, g, y: b.rows(g, y), None,
+       forward=(lambda b, t, y, count: b.to_rows(t, y, count), None), batched=batching.to_rows, samples=calls(
+    Sample((filled((3, 2), -1, 1), [2, 0, 2]), {"count": 4}, exact=(1,)),
+    Sample((filled((2, 2), -1, 1), [[3, 0], [1, 1]]), {"count": 4}, exact=(1,)),
+    Sample((filled((2,), -1, 1), 1), {"count": 4}, exact=(1,))))

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import DTypeError, ImmutableError, ShapeError
+from nestgrad.errors import DTypeError, ImmutableError, LevelError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
+from nestgrad.tensor.gathering import gathered
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make
 from nestgrad.tensor.positions import positions, unique
 
@@ -26,10 +27,10 @@ class Indexing(Handle):
             IndexRangeError: An index outside its axis, or too many of them.
         """
         b, value = self.b, self.value
-        found = positions(b.base, tuple(b.shape(value)), index)
+        found = positions(b, tuple(b.shape(value)), index)
         if found.before is not None:
             value = b.reshape(value, found.before)
-        out = b.getitem(value, found.items)
+        out = gathered(b, value, found.items) if found.dressed else b.getitem(value, found.items)
         if found.drop is not None:
             shape = b.shape(out)
             out = b.reshape(out, (*shape[: found.drop], *shape[found.drop + 1 :]))
@@ -83,7 +84,12 @@ class Place:
 
     def __init__(self, x: Indexing, index: Any) -> None:
         self.x = x
-        self.found = positions(x.b.base, tuple(x.b.shape(x.value)), index)
+        self.found = positions(x.b, tuple(x.b.shape(x.value)), index)
+        if self.found.dressed:
+            raise LevelError(
+                "at[...]: got an index that differs by the sample of a batch; expected the same for all. "
+                "Try ng.where(ng.arange(n) == index, value, x)"
+            )
 
     def set(self, value: Operand) -> "Tensor":
         """A new Tensor with these entries replaced; ``value`` broadcasts, and is cast to the dtype. Differentiable in both.
