@@ -230,6 +230,12 @@ class NumpyBackend(Backend):
             return np.multiply(t, c, t)
         return np.multiply(np.multiply(t, z), c)
 
+    def mul_add(self, x: Value, y: Value, z: Value) -> Value:
+        t = np.multiply(x, y)
+        if type(t) is type(z) is np.ndarray and z.shape == t.shape and z.dtype == t.dtype:
+            return np.add(t, z, t)
+        return np.add(t, z)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         t = y * y
         if type(t) is type(g) is np.ndarray and g.shape == t.shape and g.dtype == t.dtype:

@@ -320,6 +320,14 @@ class TorchBackend(Backend):
             pass
         return self.scale(torch.mul(torch.mul(x, y), z), c)
 
+    def mul_add(self, x: Value, y: Value, z: Value) -> Value:
+        try:
+            if x.dtype is y.dtype is z.dtype and x.dtype.is_floating_point:
+                return _addcmul(z, x, y)
+        except AttributeError:  # one is a Python number
+            pass
+        return torch.add(torch.mul(x, y), z)
+
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         try:
             return _tanh_backward(g, y)

@@ -24,6 +24,15 @@ def _sum(b: Any, shares: Iterable[Any]) -> Any:
     return total
 
 
+def _products(b: Any, pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """The sum of some products; ``None`` of none."""
+    total = None
+    for p, q in pairs:
+        if p is not None and q is not None:
+            total = b.mul(p, q) if total is None else b.mul_add(p, q, total)
+    return total
+
+
 def _product_series(b: Any, k: int, x: Any, y: Any, top: Callable[[Any, Any], Any]) -> Any:
     """Cauchy's product, with ``top`` for the term of the highest coefficient of ``x``, and 0 where either is 0 in the others."""
     pairs = [(j, x[j], y[k - j]) for j in range(k + 1)]
@@ -32,8 +41,7 @@ def _product_series(b: Any, k: int, x: Any, y: Any, top: Callable[[Any, Any], An
 
 def _square_series(b: Any, k: int, x: Any, out: Any) -> Any:
     """Cauchy's product with itself: each pair once."""
-    pairs = [(x[j], x[k - j]) for j in range((k + 1) // 2)]
-    twice = _sum(b, (b.mul(p, q) for p, q in pairs if p is not None and q is not None))
+    twice = _products(b, [(x[j], x[k - j]) for j in range((k + 1) // 2)])
     middle = [b.square(x[k // 2])] if k % 2 == 0 and x[k // 2] is not None else []
     return _sum(b, [*([] if twice is None else [b.scale(twice, 2.0)]), *middle])
 
@@ -51,11 +59,16 @@ define("add(x, y)", LINEAR, lambda b, g: g, lambda b, g: g, broadcasts=True, sam
 define("sub(x, y)", LINEAR, lambda b, g: g, lambda b, g: b.neg(g), broadcasts=True, samples=binary(REAL, REAL))
 define("neg(x)", LINEAR, lambda b, g: b.neg(g), samples=unary(*REAL))
 define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), broadcasts=True,
+       series=lambda b, k, x, y, out: _products(b, [(x[j], y[k - j]) for j in range(k + 1)]),
        samples=binary(REAL, REAL))
 define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), series=_quotient_series, samples=binary(REAL, POSITIVE))
 # a product with a Python number; its own op, since a number costs some array libraries more than an array does
 define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), samples=unary(*REAL, c=-1.5))
+# for sums of products, in one pass over the memory
+define("mul_add(x, y, z)", ELEMENTWISE, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), lambda b, g: g, by_parts=True,
+       samples=calls(Sample((filled((3,), *REAL), filled((3,), *REAL, 1), filled((3,), *REAL, 2))),
+                     Sample((filled((2, 1), *REAL), filled((3,), *REAL, 1), filled((), *REAL, 2)))))
 # divided by a Python int, so that a mean is as exact as the backend's division
 define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), samples=unary(*REAL, n=3))
 define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g),
