@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import bare, tied, worn
+from nestgrad.levels.coats import tied, worn
 from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.levels.reverse.backward import Pass
@@ -160,6 +160,8 @@ class Gradients:
         coat = self._common(x)
         if coat is None:
             raise self._unreached(x, None)
+        if x.value is not coat:
+            _of_one_shape(x, coat)
         at = self._on(coat.tape)
         if not at.passing.reaches(coat.node):
             raise self._unreached(x, coat.tape)
@@ -199,7 +201,8 @@ class Gradients:
         g = Pass(at.passing.b, at.passing.root, seed, tape).cotangent(node)
         if g is None:
             return
-        others = base.index_set(bare(g), base.full((), 0.0, base.dtype(bare(g))), (row,))
+        found = root.b.read(g)
+        others = base.index_set(found, base.full((), 0.0, base.dtype(found)), (row,))
         if bool(base.to_numpy(base.ne(others, 0.0)).any()):
             raise CoupledError(
                 f"check_independent: row {row} of the result depends on other rows of the input of shape {have}, "
@@ -239,6 +242,18 @@ class _OnTape:
             g = tied(g, self.inner, tuple(x.shape))
         value, marks = fitted(g, self.marks)
         return make(b, value, marks)
+
+
+def _of_one_shape(x: "Tensor", coat: Tracked) -> None:
+    """Refuse a derivative that would have another shape than ``x``: on a level under a batch it is one for each sample."""
+    for c in worn(x.value):
+        if c is coat:
+            return
+        if c.hidden and not c.tape.closed:
+            raise LevelError(
+                f"grad: this tensor of shape {x.shape} holds samples of {c.tape}, and {coat.tape} is under that level: a derivative there "
+                "would be one for each sample. Try the tensor that was batched, or a variable of a level around the batched one"
+            )
 
 
 def _tracked_on(p: Any) -> list[Tape]:
