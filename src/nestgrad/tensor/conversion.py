@@ -121,12 +121,11 @@ class Conversion(Handle):
         except NestgradError:  # of a level from which no plain numbers can be had
             shown = f"<shape {self.shape}>"
         parts = [shown, f"dtype={str(self.dtype).removeprefix('torch.')}"]
-        value, marks = opened(self.value, self.marks)
-        levels = [c.tape.number for c in worn(value) if c.differentiates]
+        levels = [c.tape.number for c in worn(self.value) if c.differentiates and not c.tape.closed]
         if levels:
             parts.append(f"levels={sorted(levels)}")
-        if marks:
-            parts.append(f"taken_out_of={sorted(t.number for t in marks)}")
+        if marks := [tape.number for tape in self.marks if not tape.closed]:
+            parts.append(f"taken_out_of={sorted(marks)}")
         return f"Tensor({', '.join(parts)})"
 
     def __format__(self, spec: str) -> str:
