@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.batched import Batch, batched
 from nestgrad.levels.forward import Dual, dual, split
 from nestgrad.levels.reverse.backward import Pass
 from nestgrad.levels.reverse.node import Tracked, leaves, make
 from nestgrad.levels.reverse.several import several
 from nestgrad.levels.taylor import Series, coefficients, series
-from nestgrad.levels.traced.program import Program
+from nestgrad.levels.traced.program import Program, Variable
 from nestgrad.levels.traced.wire import recorded
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import SPECIAL, Op
@@ -138,10 +139,36 @@ def _series(tape: Tape, value: Any, ks: tuple[int, ...], terms: Iterator[Any], o
     return series(tape, value, [given.get(k) for k in range(1, max(ks) + 1)], order) if ks else value
 
 
+def _batched(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tuple[Any, ...]:
+    """One call of the program of all samples at once."""
+    n = next(p.size for p in values if isinstance(p, Batch) and p.tape is tape)
+    here = tuple(isinstance(p, Batch) and p.tape is tape for p in values)
+    if any(p.size != n for p, mine in zip(values, here, strict=True) if mine):
+        return program.run(b, values)  # which says where they meet
+    together, kept = program.derive(("batched", n, here), lambda: _together(program, n, here))
+    outs = invoke(b, together, [p.value if mine else p for p, mine in zip(values, here, strict=True)])
+    return tuple(batched(tape, out, n) if mine else out for out, mine in zip(outs, kept, strict=True))
+
+
+def _together(program: Program, n: int, here: Sequence[bool]) -> tuple[Program, tuple[bool, ...]]:
+    """The program for ``n`` samples of the inputs that are ``here``, along an axis in front; and which outputs have it."""
+    kept: list[bool] = []
+
+    def f(given: list[Any]) -> list[Any]:
+        tape = Tape("batched", 0, records=False)
+        outs = program.run(program.base.dressed, [batched(tape, p, n) if mine else p for p, mine in zip(given, here, strict=True)])
+        kept[:] = [isinstance(out, Batch) and out.tape is tape for out in outs]
+        return [out.value if mine else out for out, mine in zip(outs, kept, strict=True)]
+
+    inputs = [Variable(v.number, (n, *v.shape), v.dtype) if mine else v for v, mine in zip(program.inputs, here, strict=True)]
+    return recorded(program.base, "batched", inputs, f), tuple(kept)
+
+
 _RULES: dict[type[Coat], Callable[[Any, Program, Tape, Sequence[Any]], tuple[Any, ...]]] = {
     Tracked: _reverse,
     Dual: _forward,
     Series: _taylor,
+    Batch: _batched,
 }
 """By the kind of the youngest coat, ``(b, program, its tape, values)``."""
 

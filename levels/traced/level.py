@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from nestgrad.errors import TraceError
 from nestgrad.levels.level import Level
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.wire import Recording
@@ -53,7 +54,7 @@ class Traced(Level):
         Raises:
             TraceError: If the program is complete.
         """
-        self._recording.check("input")
+        self._open("input")
         self._recording.begin()
         self._count += 1
         made: Tensor = self.enter("input", self.base.tensor(x).detach(), dress=self._dressed_input, floating=False)
@@ -73,7 +74,15 @@ class Traced(Level):
         """
         from nestgrad.tracing import program_of
 
+        self._open("program")
         return program_of(self._recording, self._count, outputs)
+
+    def _open(self, name: str) -> None:
+        if self._recording.ended:
+            raise TraceError(
+                f"{name}: {self!r} has recorded its program already; expected one that records, because each is for one program. "
+                "Try a new Traced(...), or nestgrad.trace"
+            )
 
     def _dressed_input(self, b: Any, tape: Any, value: Any) -> Any:
         return self._recording.input(value)
