@@ -76,15 +76,20 @@ class Forward(Level):
         Raises:
             ShapeError: If the shapes differ.
             DTypeError: Integers, which have no derivative.
+            LevelError: If one of them was taken out of this level.
         """
         return self.enter("dual", x, tangent, dress=moving)
 
     def primal(self, y: "Tensor") -> "Tensor":
         """The value of ``y`` without its tangent, marked as taken out of this level. Levels above this one are taken off."""
-        return self.leave("primal", y, lambda coat, value: [value])[0]
+        return self.leave("primal", y, lambda coat, value: [value], whole=False)[0]
 
     def tangent(self, y: "Tensor") -> "Tensor":
-        """The tangent of ``y``, of its shape, marked as taken out of this level; zeros if it has none. Levels above are taken off."""
+        """The tangent of ``y``, of its shape, marked as taken out of this level; zeros if it has none. Levels above are taken off.
+
+        Raises:
+            LevelError: If ``y`` was taken out of this level before.
+        """
         shape = tuple(y.b.shape(y.value))
 
         def take(coat: Dual | None, value: Any) -> list[Any]:

@@ -44,20 +44,21 @@ class Level(Factories):
         """A Tensor with ``dress(b, tape, *values)`` of ``xs``, Tensors or data: the door in. ``name`` is for messages.
 
         Raises:
-            LevelError: A Tensor over another base backend.
+            LevelError: A Tensor over another base backend, or one that was taken out of this level.
             DTypeError: If ``floating``, and one of them is not.
         """
         return _doors().enter(self, name, xs, dress, floating)
 
-    def leave(self, name: str, y: Any, take: Callable[..., Sequence[Any]]) -> Any:
+    def leave(self, name: str, y: Any, take: Callable[..., Sequence[Any]], whole: bool = True) -> Any:
         """Tensors with what ``take(coat, inner value)`` finds in the coat of ``y`` (``None`` if it wears none): the door out.
 
         They are marked as taken out of this level, so nothing that they depend on is lost silently. Levels above it are taken off.
 
         Raises:
-            LevelError: If ``y`` is no Tensor over this base, or a level above cannot be taken off.
+            LevelError: If ``y`` is no Tensor over this base, or a level above cannot be taken off. Unless ``whole`` is false, also if
+                ``y`` was taken out of this level before.
         """
-        return _doors().leave(self, name, y, take)
+        return _doors().leave(self, name, y, take, whole)
 
     @property
     def tapes(self) -> tuple[Tape, ...]:

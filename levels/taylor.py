@@ -99,13 +99,18 @@ class Taylor(Level):
             OrderError: If there are more coefficients than the order.
             ShapeError: If the shapes differ.
             DTypeError: Integers, which have no derivative.
+            LevelError: If one of them was taken out of this level.
         """
         if not 1 <= len(terms) <= self.order:
             raise OrderError(f"series: got {len(terms)} coefficients for order {self.order}; expected 1 to {self.order}")
         return self.enter("series", x, *terms, dress=self._dressed_in)
 
     def terms(self, y: "Tensor") -> "tuple[Tensor, ...]":
-        """The coefficients 0 to ``order`` of ``y``, each of its shape, marked as taken out of this level. Levels above are taken off."""
+        """The coefficients 0 to ``order`` of ``y``, each of its shape, marked as taken out of this level. Levels above are taken off.
+
+        Raises:
+            LevelError: If ``y`` was taken out of this level before.
+        """
         shape = tuple(y.b.shape(y.value))
 
         def take(coat: Series | None, value: Any) -> list[Any]:

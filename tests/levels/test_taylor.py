@@ -7,7 +7,7 @@ import mpmath as mp
 import pytest
 
 import nestgrad as ng
-from nestgrad.errors import DTypeError, OrderError, ShapeError
+from nestgrad.errors import DTypeError, LevelError, OrderError, ShapeError
 
 ORDER = 8
 FUNCTIONS = {
@@ -95,11 +95,15 @@ def test_a_series_leaves_no_cycles():
 
 
 def test_a_coefficient_that_left_is_not_mixed_silently():
-    """d/dt of (t |-> x(t) c_1) with c_1 taken out: the level comes off, so a coefficient of it is what it is, and no wrong one."""
+    """d/dt of (t |-> x(t) c_1) with c_1 taken out: the level comes off, so its coefficients are lost, not zero."""
     T = ng.Taylor(ng.NumpyBackend(), 2)
     x = T.series(2.0, 1.0)
     _, first, _ = T.terms(x**3)
-    assert (first * x).marks and [c.item() for c in T.terms(first * x)][1:] == [0.0, 0.0]
+    with pytest.raises(LevelError, match=r"terms: got a value that was taken out of Taylor level 1 \(.*\), so what it was .* is lost"):
+        T.terms(first * x)
+    with pytest.raises(LevelError, match=r"series: got a value that was taken out of Taylor level 1 before \(terms\(\)\)"):
+        T.series(first, 1.0)
+    assert [c.item() for c in T.terms(T.series(first.detach(), 1.0) * 2.0)] == [24.0, 2.0, 0.0]
 
 
 def test_orders_and_shapes_are_checked():
