@@ -3,11 +3,11 @@
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, ClassVar
-from weakref import ref
 
 from nestgrad.errors import LevelError
-from nestgrad.levels.recipe import Recipe
+from nestgrad.levels.recipe import Recipe, Remade
 from nestgrad.ops import TABLE, Kind, Op
 
 
@@ -19,15 +19,16 @@ class Policy(ABC):
     """
 
     lasting: ClassVar[bool] = True
+    later: ClassVar[bool] = False
     limit: int
 
     @abstractmethod
     def cheap(self, op: Op) -> bool:
         """Whether the answer of an op is computed again rather than stored."""
 
-    def keep(self, op: Op, recipe: Recipe) -> None:
+    def keep(self, op: Op, value: Remade) -> None:
         """Store a new value, or keep it warm."""
-        cost = 1
+        recipe, cost = value.recipe, 1
         for a in recipe.args:
             if a.__class__ is Recipe:
                 cost += a.cost
@@ -35,12 +36,12 @@ class Policy(ABC):
             recipe.store()
         else:
             recipe.cost = cost
-            _warm.add(recipe)
+            _warm.add(value)
 
-    def remember(self, recipe: Recipe, array: Any) -> None:
+    def remember(self, value: Remade, array: Any) -> None:
         """Keep an array that was made again warm."""
-        recipe.array = array
-        _warm.add(recipe)
+        value.array = array
+        _warm.add(value)
 
 
 class Balanced(Policy):
@@ -103,24 +104,24 @@ _MOVERS = frozenset(
 
 
 class _Warm(threading.local):
-    """The last arrays that were made: neighbours in a graph read the same ones. They are held by whoever holds their recipes."""
+    """The last arrays that were made: neighbours in a graph read the same ones. They are held by whoever holds their coats."""
 
     def __init__(self) -> None:
-        self.recipes: deque[ref[Recipe]] = deque()
+        self.values: deque[Callable[[], Remade | None]] = deque()
 
-    def add(self, recipe: Recipe) -> None:
-        self.recipes.append(ref(recipe))
-        if len(self.recipes) > WARM:
-            self._drop(self.recipes.popleft())
+    def add(self, value: Remade) -> None:
+        self.values.append(value.recipe.coat)
+        if len(self.values) > WARM:
+            self._drop(self.values.popleft())
 
     def clear(self) -> None:
-        while self.recipes:
-            self._drop(self.recipes.popleft())
+        while self.values:
+            self._drop(self.values.popleft())
 
-    def _drop(self, member: "ref[Recipe]") -> None:
-        recipe = member()
-        if recipe is not None:
-            recipe.forget()
+    def _drop(self, member: Callable[[], Remade | None]) -> None:
+        value = member()
+        if value is not None:
+            value.forget()
 
 
 _warm = _Warm()

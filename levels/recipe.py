@@ -87,6 +87,8 @@ class Remade(Coat):
 
     __slots__ = ("__weakref__", "array", "recipe")
     differentiates = False
+    ever = False
+    """Whether there ever was one. Passes look for them only then."""
     tape = _TAPE
     array: Any
     recipe: Recipe
@@ -138,6 +140,7 @@ class Remade(Coat):
 
 def stored(array: Any, keeper: Any) -> Remade:
     """An array that is stored, and from which others are made."""
+    Remade.ever = True
     coat = _coat(array, (), None, _NOTHING, keeper)
     coat.recipe.array = array
     return coat

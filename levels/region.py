@@ -6,14 +6,13 @@ to another is stored, and what an order needs is made again from that, once each
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Any
-from weakref import ref
 
 from nestgrad.levels.base import Coat, now
-from nestgrad.levels.recipe import Recipe, current, innermost, remade
+from nestgrad.levels.recipe import Recipe, Remade, current, innermost, remade
 from nestgrad.ops.table import Op
 
 
@@ -24,36 +23,35 @@ class Region:
         parent: The region in which this one was made.
         spans: From when to when it was entered, by the clock that gives nodes their age. The last one may be open.
         policy: A keeper whose values were used inside; results are handed over to it.
+        later: Whether ops are only noted, and run when their answers are read.
     """
 
-    __slots__ = ("__weakref__", "_members", "parent", "policy", "spans")
+    __slots__ = ("_members", "later", "parent", "policy", "spans")
     lasting = False
-    ever = False
-    """Whether there ever was one. Passes look for regions only then."""
 
     def __init__(self, parent: "Region | None") -> None:
-        Region.ever = True
         self.parent = parent
+        self.later = False
         self.spans: list[tuple[int, float]] = []
         self.policy: Any = None
-        self._members: list[ref[Recipe]] = []
+        self._members: list[Callable[[], Remade | None]] = []
 
-    def keep(self, op: Op, recipe: Recipe) -> None:
+    def keep(self, op: Op, value: Remade) -> None:
         """Keep a new value until the region is left."""
-        recipe.cost = 1
-        self._members.append(ref(recipe))
+        recipe = value.recipe
+        self._members.append(recipe.coat)
         if self.policy is None:
             for a in recipe.args:
                 if a.__class__ is Recipe and a.keeper is not self:
                     self.policy = a.keeper if a.keeper.lasting else a.keeper.policy
 
-    def remember(self, recipe: Recipe, array: Any) -> None:
+    def remember(self, value: Remade, array: Any) -> None:
         """Keep what was made again until the region is left; outside of it, not at all."""
         here = current.get()
         while here is not None:
             if here is self:
-                recipe.array = array
-                self._members.append(ref(recipe))
+                value.array = array
+                self._members.append(value.recipe.coat)
                 return
             here = here.parent
 
@@ -77,9 +75,9 @@ class Region:
         """Let go of all arrays that can be made again."""
         members, self._members = self._members, []
         for member in members:
-            recipe = member()
-            if recipe is not None and recipe.keeper is self:
-                recipe.forget()
+            value = member()
+            if value is not None and value.recipe.keeper is self:
+                value.forget()
 
     def within(self, other: "Region | None") -> bool:
         """Whether it is ``other``, or inside of it."""
@@ -94,23 +92,24 @@ class Region:
 
     def leave(self, p: Any, to: "Region | None") -> Any:
         """A value that goes on to another region, or (``None``) to where there is none: stored, or the outer region's to keep."""
-        return innermost(p, lambda v: self._handed(v, to) if v.__class__ is Recipe else v)
+        return innermost(p, lambda v: self._handed(v, to) if v.__class__ is Remade else v)
 
-    def _handed(self, recipe: Recipe, to: "Region | None") -> Any:
+    def _handed(self, value: Remade, to: "Region | None") -> Any:
+        recipe = value.recipe
         if recipe.keeper.lasting:
-            return recipe
+            return value
         if to is not None and self.within(to):
             if recipe.keeper is not to and recipe.keeper.within(to):
                 recipe.keeper = to
-                to._members.append(ref(recipe))
-            return recipe
-        array = recipe.store()
+                to._members.append(recipe.coat)
+            return value
+        array = value.array = recipe.store()
         if to is not None:
-            return recipe
+            return value
         if self.policy is None:
             return array
         recipe.keeper = self.policy
-        return recipe
+        return value
 
 
 class Spans:
@@ -140,16 +139,15 @@ class Spans:
         return None if k < 0 else self._spans[k][2]
 
 
-def regions_of(values: Iterable[Any]) -> set[Region]:
-    """The regions whose recipes are under the coats of ``values``, and those around them."""
+def regions_of(p: Any) -> set[Region]:
+    """The region whose array is under the coats of ``p``, and those around it."""
     found: set[Region] = set()
-    for v in values:
-        while isinstance(v, Coat):
-            if v.__class__ is Recipe:
-                region = v.keeper if v.keeper.__class__ is Region else None
-                while region is not None and region not in found:
-                    found.add(region)
-                    region = region.parent
-                break
-            v = v.value
+    while isinstance(p, Coat):
+        if p.__class__ is Remade:
+            region = p.recipe.keeper if p.recipe.keeper.__class__ is Region else None
+            while region is not None:
+                found.add(region)
+                region = region.parent
+            break
+        p = p.value
     return found

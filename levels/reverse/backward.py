@@ -11,9 +11,9 @@ from typing import Any
 from nestgrad.errors import GraphFreedError, MissingOp
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.checkpointing import cool
-from nestgrad.levels.region import Region
+from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Node
-from nestgrad.levels.reverse.visits import Visits, early, settled, visits
+from nestgrad.levels.reverse.visits import Visits, early, settled, surveyed
 from nestgrad.ops.shapes import sum_to
 
 _age = attrgetter("age")
@@ -73,8 +73,8 @@ class Pass:
             self.children = children
             if raw:
                 self.b = self.b.bare
-            elif Region.ever:
-                self.regions = visits(children)
+            elif Remade.ever:
+                self.regions, self.b = surveyed(children, self.seed, self.b)
         return children
 
     def reaches(self, node: Node) -> bool:
@@ -175,20 +175,21 @@ class Pass:
         """Follow the edges between needed nodes, and those from them to ``more``."""
         try:
             nodes = sorted(needed, key=_age, reverse=True)
+            into = dict.fromkeys(needed.union(more), self.b)
             if self.regions is None:
-                self._follow(nodes, needed, free)
+                self._follow(nodes, into, free)
             else:
-                into = needed.union(more)
-                self.regions.follow(nodes, self.cotangents, lambda lot: self._follow(lot, into, free))
+                self.regions.follow(nodes, into, self.cotangents, lambda lot, into: self._follow(lot, into, free))
         except BaseException:
             self._restart()  # half a pass must not be added to by the next
             raise
         finally:
             cool()
 
-    def _follow(self, nodes: list[Node], needed: set[Node], free: bool) -> None:
-        """Pass cotangents along every edge from nodes to needed ones that has not been followed. The youngest node is the first."""
-        b, cotangents, sent, asked, add = self.b, self.cotangents, self.sent, self.asked, self.b.add
+    def _follow(self, nodes: list[Node], into: dict[Node, Any], free: bool) -> None:
+        """Pass cotangents along every edge that leads ``into`` one of some nodes, by the backend that is given for it, and that has not
+        been followed. The youngest node is the first."""
+        cotangents, sent, asked, of = self.cotangents, self.sent, self.asked, into.get
         for node in nodes:
             edges = node.edges
             if not edges:
@@ -202,7 +203,8 @@ class Pass:
                 continue
             done, bit = sent.get(node, 0), 1
             for parent, rule, saved in edges:
-                if parent in needed and not done & bit:
+                b = of(parent)
+                if b is not None and not done & bit:
                     done += bit
                     if rule is not None:
                         try:
@@ -212,7 +214,7 @@ class Pass:
                         if parent.shape != node.shape and node.op.broadcasts:  # type: ignore[union-attr]
                             c = sum_to(b, c, parent.shape)
                         before = cotangents.get(parent)
-                        cotangents[parent] = c if before is None else add(before, c)
+                        cotangents[parent] = c if before is None else b.add(before, c)
                 bit += bit
             sent[node] = done
             if done == bit - 1 and node not in asked and not self.keep:

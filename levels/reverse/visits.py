@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from nestgrad.levels.base import now
-from nestgrad.levels.recipe import Recipe, current, innermost, stored
+from nestgrad.levels.base import Coat, now
+from nestgrad.levels.recipe import Remade, current, innermost, made_again, stored
 from nestgrad.levels.region import Region, Spans, regions_of
 from nestgrad.levels.reverse.node import Node
+from nestgrad.levels.shared import Shared
+from nestgrad.ops import TABLE
 
 
 class Visits:
@@ -17,19 +19,17 @@ class Visits:
         nodes: The nodes of each span, by its number: those that were recorded in one go inside of a region.
     """
 
-    def __init__(self, spans: Spans, nodes: Iterable[Node]) -> None:
-        self._spans = spans
+    def __init__(self, spans: Spans, nodes: Iterable[Node], dressed: Any, levels: bool) -> None:
+        self._spans, self._dressed, self._levels = spans, dressed, levels
         self.nodes: dict[int, list[Node]] = {}
         for node in nodes:
             k = spans.at(node.age)
             if k >= 0:
                 self.nodes.setdefault(k, []).append(node)
 
-    def region(self, node: Node) -> Region | None:
-        """The region of a node; where there is none, the one that is running."""
-        return self._spans.region(self._spans.at(node.age)) or current.get()
-
-    def follow(self, nodes: list[Node], cotangents: dict[Node, Any], follow: Callable[[list[Node]], None]) -> None:
+    def follow(
+        self, nodes: list[Node], into: dict[Node, Any], cotangents: dict[Node, Any], follow: Callable[[list[Node], dict[Node, Any]], None]
+    ) -> None:
         """Call ``follow`` for all nodes, in their order, each lot inside of its region.
 
         A cotangent that goes from one region to another is stored. All others are the region's own to forget: an older node of the same
@@ -37,30 +37,50 @@ class Visits:
         """
         outside = here = current.get()
         try:
-            for there, lot in groupby(nodes, lambda node: self._spans.region(self._spans.at(node.age)) or outside):
+            for there, lot in groupby(nodes, lambda node: self._region(node, outside)):
                 _move(here, there, outside)
                 here = there
                 if here is None or here is outside:
-                    follow(list(lot))
+                    follow(list(lot), into)
                 else:
-                    self._visit(here, list(lot), cotangents, follow, outside)
+                    self._visit(here, outside, list(lot), into, cotangents, follow)
         finally:
             _move(here, outside, outside)
 
+    def _region(self, node: Node, outside: Region | None) -> Region | None:
+        return self._spans.region(self._spans.at(node.age)) or outside
+
     def _visit(
-        self, here: Region, lot: list[Node], cotangents: dict[Node, Any], follow: Callable[[list[Node]], None], outside: Region | None
+        self,
+        here: Region,
+        outside: Region | None,
+        lot: list[Node],
+        into: dict[Node, Any],
+        cotangents: dict[Node, Any],
+        follow: Callable[[list[Node], dict[Node, Any]], None],
     ) -> None:
+        there = set(lot)
         far: dict[Node, Region | None] = {}
+        waiting: list[Node] = []
         for node in lot:
-            g = cotangents.get(node)
-            if g is not None:
-                cotangents[node] = here.enter(g)
             for parent, _, _ in node.edges or ():
-                to = self._spans.region(self._spans.at(parent.age)) or outside
-                if to is not here:
-                    far[parent] = to
+                if parent not in there and parent in into:
+                    to = self._region(parent, outside)
+                    if to is here:
+                        waiting.append(parent)
+                    else:
+                        far[parent] = to
+        arrived = {node: cotangents[node] for node in lot if node in cotangents}
+        _make(arrived.values())
+        noted = self._levels or bool(waiting)
+        for node, g in arrived.items():
+            cotangents[node] = here.enter(g) if noted else g.value if g.__class__ is Remade else g
+        if noted:
+            into = {**into, **dict.fromkeys(there.union(far), self._dressed)}
+            if not self._levels:
+                into |= dict.fromkeys(waiting, Later(self._dressed, here))
         began = now()
-        follow(lot)
+        follow(lot, into)
         ended = now()
         if ended > began + 1:  # an older level has recorded something
             here.spans.append((began, ended))
@@ -76,11 +96,77 @@ class Visits:
         return {k for k in found if k >= 0 and not (running is not None and running.within(self._spans.region(k)))}
 
 
-def visits(children: Mapping[Node, Any]) -> Visits | None:
-    """The regions of all nodes, if there are any."""
-    saved = (v for node in children if not node.raw for _, _, values in node.edges or () for v in values)
-    regions = regions_of(part for v in saved for part in (v if v.__class__ is tuple else (v,)))
-    return Visits(Spans(regions), children) if regions else None
+class Reader:
+    """The backend over dressed values, for rules whose answers no level records: what they read is made again, nothing is noted."""
+
+    def __init__(self, dressed: Any) -> None:
+        self._dressed = dressed
+        self.base, self.shape, self.dtype = dressed.base, dressed.shape, dressed.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._dressed, name)
+        if name not in TABLE:
+            return method
+
+        def op(*args: Any, **params: Any) -> Any:
+            return method(*[a.value if a.__class__ is Remade else a for a in args], **params)
+
+        setattr(self, name, op)
+        return op
+
+
+class Later:
+    """The backend over dressed values, for what waits for a later visit of the same region: ops are only noted."""
+
+    def __init__(self, dressed: Any, region: Region) -> None:
+        self._dressed, self._region = dressed, region
+        self.base, self.shape, self.dtype = dressed.base, dressed.shape, dressed.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._dressed, name)
+        if name not in TABLE:
+            return method
+
+        def op(*args: Any, **params: Any) -> Any:
+            self._region.later = True
+            try:
+                return method(*args, **params)
+            finally:
+                self._region.later = False
+
+        setattr(self, name, op)
+        return op
+
+
+def surveyed(children: Mapping[Node, Any], seed: Any, dressed: Any) -> tuple[Visits | None, Any]:
+    """The regions of all nodes, if there are any; and the backend for the rules where there are none."""
+    regions: set[Region] = set()
+    levels = isinstance(seed, Coat) and seed.__class__ not in (Remade, Shared)
+    for node in children:
+        if not node.raw:
+            for _, _, saved in node.edges or ():
+                for v in saved:
+                    for part in v if v.__class__ is tuple else (v,):
+                        if isinstance(part, Coat):
+                            levels |= part.__class__ not in (Remade, Shared)
+                            regions |= regions_of(part)
+    b = dressed if levels else Reader(dressed)
+    return Visits(Spans(regions), children, dressed, levels) if regions else None, b
+
+
+def _make(values: Iterable[Any]) -> None:
+    """Make again, in one go, what has been forgotten of cotangents."""
+    wanted: list[Remade] = []
+
+    def note(v: Any) -> Any:
+        if v.__class__ is Remade and v.array is None:
+            wanted.append(v)
+        return v
+
+    for value in values:
+        innermost(value, note)
+    for value, array in zip(wanted, made_again([value.recipe for value in wanted]), strict=True):
+        value.array = array
 
 
 def early(children: Mapping[Node, list[Node]], spans: Iterable[Iterable[Node]], needed: set[Node], sent: Mapping[Node, int]) -> set[Node]:
@@ -108,15 +194,16 @@ def settled(g: Any) -> Any:
     here = current.get()
 
     def handed(v: Any) -> Any:
-        if v.__class__ is not Recipe:
+        if v.__class__ is not Remade:
             return v if here is None else stored(v, here)
-        if v.keeper.lasting:
-            v.store()
+        keeper = v.recipe.keeper
+        if keeper.lasting:
+            v.array = v.recipe.store()
             return v
-        return v.keeper.leave(v, here)
+        return keeper.leave(v, here)
 
     g = innermost(g, handed)
-    return g.array if g.__class__ is Recipe and here is None else g
+    return g.array if g.__class__ is Remade and here is None else g
 
 
 def _move(here: Region | None, there: Region | None, outside: Region | None) -> None:
