@@ -238,7 +238,7 @@ class _OnTape:
             g = tied(b.base.full(tuple(x.shape), 0.0, b.dtype(x.value)), self.seed, tuple(x.shape))
         elif b.dtype(g) != b.dtype(x.value):
             g = b.cast(g, b.dtype(x.value))
-        if self.inner.__class__ is Tracked:
+        if isinstance(self.inner, Coat):
             g = tied(g, self.inner, tuple(x.shape))
         value, marks = fitted(g, self.marks)
         return make(b, value, marks)
