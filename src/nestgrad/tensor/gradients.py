@@ -66,7 +66,7 @@ class Gradients:
             if self._root is None:
                 return False
             coat = self._common(x)
-            return coat is not None and self._on(coat.tape).passing.reaches(coat.node)
+            return coat is not None and _batch_above(x, coat) is None and self._on(coat.tape).passing.reaches(coat.node)
 
     def remove(self, x: "Tensor") -> "Tensor":
         """The derivative by ``x``, which this object then forgets; it is computed again if asked for again."""
@@ -160,8 +160,11 @@ class Gradients:
         coat = self._common(x)
         if coat is None:
             raise self._unreached(x, None)
-        if x.value is not coat:
-            _of_one_shape(x, coat)
+        if (batch := _batch_above(x, coat)) is not None:
+            raise LevelError(
+                f"grad: this tensor of shape {x.shape} holds samples of {batch.tape}, and {coat.tape} is under that level: a derivative there "
+                "would be one for each sample. Try the tensor that was batched, or a variable of a level around the batched one"
+            )
         at = self._on(coat.tape)
         if not at.passing.reaches(coat.node):
             raise self._unreached(x, coat.tape)
@@ -244,16 +247,11 @@ class _OnTape:
         return make(b, value, marks)
 
 
-def _of_one_shape(x: "Tensor", coat: Tracked) -> None:
-    """Refuse a derivative that would have another shape than ``x``: on a level under a batch it is one for each sample."""
-    for c in worn(x.value):
-        if c is coat:
-            return
-        if c.hidden and not c.tape.closed:
-            raise LevelError(
-                f"grad: this tensor of shape {x.shape} holds samples of {c.tape}, and {coat.tape} is under that level: a derivative there "
-                "would be one for each sample. Try the tensor that was batched, or a variable of a level around the batched one"
-            )
+def _batch_above(x: "Tensor", coat: Tracked) -> Coat | None:
+    """The batch that ``x`` wears above ``coat``, if any: a derivative there is one for each sample, and not of x's shape."""
+    if x.value is coat:
+        return None
+    return next((c for c in worn(x.value) if c.hidden and c.tape.birth > coat.tape.birth and not c.tape.closed), None)
 
 
 def _tracked_on(p: Any) -> list[Tape]:
