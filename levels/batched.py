@@ -51,11 +51,7 @@ class Batch(Coat):
         Raises:
             LevelError: Always.
         """
-        if self.tape.closed:
-            raise LevelError(
-                f"a value that holds {self.size} samples of {self.tape}, which has ended, is used outside of it; "
-                "expected what the function returned. Try to return it from the function, too"
-            )
+        self._alive()
         raise LevelError(
             f"a value that holds {self.size} samples of {self.tape} would have to leave that level, as for a derivative by a tensor "
             "from outside; expected the level's own way out. Try func.grad inside, as in vmap(grad(f)), which takes the tensor as an "
@@ -68,10 +64,18 @@ class Batch(Coat):
         Raises:
             LevelError: Always.
         """
+        self._alive()
         raise LevelError(
             f"this tensor holds {self.size} samples of {self.tape}, so it is no plain number or array for bool(x), `if x > 0:`, float(x), "
             "x.item() or x.numpy(). Try ng.where(condition, a, b) instead of a branch; or leave the level first"
         )
+
+    def _alive(self) -> None:
+        if self.tape.closed:
+            raise LevelError(
+                f"a value that holds {self.size} samples of {self.tape}, which has ended, is used outside of it; "
+                "expected what the function returned. Try to return it from the function, too"
+            )
 
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """The op on all samples at once."""
