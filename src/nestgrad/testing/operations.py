@@ -1,13 +1,15 @@
-"""``check_op``: one entry of the op table on one backend, at the entry's own samples and special points."""
+"""``check_op``: one entry of the op table, or an op of one's own, on one backend, at the entry's samples and special points."""
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from nestgrad.backends.numpy import NumpyBackend
-from nestgrad.errors import BackendError, WrongDerivativeError
+from nestgrad.custom import Operation
+from nestgrad.errors import BackendError, RuleError, WrongDerivativeError
 from nestgrad.levels.autodiff import Autodiff
 from nestgrad.levels.dressed import Dressed
 from nestgrad.levels.marks import NONE
@@ -17,22 +19,31 @@ from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import apply, make, test
 from nestgrad.testing.differences import precision
 from nestgrad.testing.gradients import check_grads
+from nestgrad.testing.modes import check_modes
 
 
 def check_op(
-    op: Op | str, backend: Any, order: int = 3, *, reference: Callable[..., Any] | None = None, rtol: float | None = None, seed: int = 0
+    op: Op | Operation | str,
+    backend: Any,
+    order: int = 3,
+    *,
+    reference: Callable[..., Any] | None = None,
+    rtol: float | None = None,
+    seed: int = 0,
 ) -> None:
     """Check an op on a backend: values, and derivatives up to ``order``, at its samples and special points.
 
     * The value has the shape, the kind of dtype and the numbers of the reference, and no argument is changed.
     * A linear op's backward pass is its transpose, ``<u, L v> == <L' u, v>``, a bilinear one's follows the product rule.
     * Derivatives agree with finite differences (``check_grads``), whichever of the arguments are tracked.
+    * Forward mode is the transpose of reverse mode, ``<u, J t> == <J' u, t>``; Taylor mode gives the same derivatives along a line; a batch
+      of two samples gives what each gives by itself.
     * At special points the derivatives are the printed ones, also in an array that has ordinary points beside; where the entry says that
       there is none, the answer is infinite or NaN.
     * The result of a constant op is a constant.
 
     Args:
-        op: An entry, or the name of one in the table. An entry that is not in the table is checked as if it were.
+        op: An entry, the name of one in the table, or what ``define`` returned. An entry that is not in the table is checked as if it were.
         backend: A base backend.
         order: The highest order.
         reference: A function of NumPy arrays (of float64) and the op's parameters. ``None``: the op on ``NumpyBackend``.
@@ -40,49 +51,62 @@ def check_op(
         seed: Of the random directions.
 
     Raises:
-        WrongDerivativeError: With op, argument, order, entry, both values and the tolerance.
+        WrongDerivativeError: With op, argument, order, entry, both values and the tolerance, and the rule to look at.
         BackendError: A wrong value: with op, sample, entry, both values and the tolerance.
-        NestgradError: What the backend raises.
+        RuleError: No samples.
+        NestgradError: What the backend, or a rule, raises.
 
     >>> from nestgrad.backends import NumpyBackend
     >>> check_op("sin", NumpyBackend())
     """
-    entry = TABLE[op] if isinstance(op, str) else op
+    entry = TABLE[op] if isinstance(op, str) else op.op if isinstance(op, Operation) else op
     with np.errstate(all="ignore"):  # infinities at special points are values under test
-        _check(entry, _Checked(entry, backend, seed), order, reference, rtol, seed)
+        _check(entry, Checked(entry, backend, seed), order, reference, rtol, seed)
 
 
-def _check(
-    entry: Op, checked: "_Checked", order: int, reference: Callable[..., Any] | None, rtol: float | None, seed: int
-) -> None:
+def _check(entry: Op, checked: "Checked", order: int, reference: Callable[..., Any] | None, rtol: float | None, seed: int) -> None:
     for sample in samples_of(entry):
         checked.value(sample, reference, rtol)
         if entry.kind is Kind.CONSTANT:
             checked.constant(sample)
+            check_modes(checked, sample, order)
             continue
-        checked.transpose(sample)
-        checked.subsets(sample)
-        if checked.free(sample):
-            arrays, params = checked.native(sample)
-            f = lambda *xs, params=params: apply(entry.name, *xs, **params)
-            tensors = [make(checked.base.dressed, a, NONE) for a in arrays]
-            check_grads(f, tensors, order, stack=checked.base, name=checked.called(sample), seed=seed)
+        try:
+            checked.transpose(sample)
+            checked.subsets(sample)
+            if checked.free(sample):
+                arrays, params = checked.native(sample)
+                f = lambda *xs, params=params: apply(entry.name, *xs, **params)
+                tensors = [make(checked.base.dressed, a, NONE) for a in arrays]
+                check_grads(f, tensors, order, stack=checked.base, name=checked.called(sample), seed=seed)
+        except WrongDerivativeError as error:
+            raise WrongDerivativeError(f"{error}{_suspects(entry, str(error))}") from None
+        check_modes(checked, sample, order)
     for point, derivatives in entry.samples.special.items():
         checked.special(point, derivatives[:order])
+
+
+def _suspects(op: Op, message: str) -> str:
+    """The rules that a message is about, by the names of their arguments."""
+    found = re.search(r"by arguments? \[?([\d, ]+)", message)
+    if op.kind is Kind.COMPOSITE or found is None:
+        return ""
+    names = ["xs" if op.variadic else op.arguments[int(k)] for k in re.findall(r"\d+", found[1])]
+    return f". Look at the rule of {' and '.join(dict.fromkeys(names))} in {op.signature}"
 
 
 def samples_of(op: Op) -> tuple[Sample, ...]:
     """The calls on which an op is tested.
 
     Raises:
-        ValueError: If there is none: an op without samples is not tested at all.
+        RuleError: If there is none: an op without samples is not tested at all.
     """
     if not op.samples.calls:
-        raise ValueError(f"op {op.signature} has no samples, so nothing would be tested. Give define(..., samples=...) at least one call")
+        raise RuleError(f"op {op.signature} has no samples, so nothing would be tested. Give define(..., samples=...) at least one call")
     return op.samples.calls
 
 
-class _Checked:
+class Checked:
     """An op on a backend of its own, whose table holds that very entry."""
 
     def __init__(self, op: Op, backend: Any, seed: int) -> None:
@@ -178,12 +202,12 @@ class _Checked:
         if self.op.kind not in (Kind.LINEAR, Kind.BILINEAR) or not free:
             return
         xs, params = self.tensors(sample)
-        tangents = {k: self._random(xs[k]) for k in free}
+        tangents = {k: self.random(xs[k]) for k in free}
         if self.op.kind is Kind.LINEAR:
             pushed = [self.run(*(tangents.get(k, x) for k, x in enumerate(xs)), **params)]
         else:
             pushed = [self.run(*(tangents[k] if k == i else x for k, x in enumerate(xs)), **params) for i in free]
-        u = self._random(pushed[0])
+        u = self.random(pushed[0])
         pulled = self._pulled(xs, params, free, u)
         ways: tuple[list[Any], list[Any]] = ([], [])
         for p in pushed:
@@ -205,7 +229,7 @@ class _Checked:
         if len(free) < 2:
             return
         xs, params = self.tensors(sample)
-        u = self._random(self.run(*xs, **params))
+        u = self.random(self.run(*xs, **params))
         every = self._pulled(xs, params, free, u)
         for k in free:
             alone = self._pulled(xs, params, [k], u)[k]
@@ -270,7 +294,8 @@ class _Checked:
                 f"got {float(got)!r}, expected {told}"
             )
 
-    def _random(self, like: Tensor) -> Tensor:
+    def random(self, like: Tensor) -> Tensor:
+        """Numbers from -2 to 2 in 32nds, so that they are the same in every dtype."""
         numbers = self.rng.integers(-64, 64, tuple(like.shape)) / 32
         return make(self.base.dressed, self.base.cast(self.base.asarray(numbers), like.dtype), NONE)
 
@@ -278,7 +303,10 @@ class _Checked:
 def _by_numpy(op: Op) -> Callable[..., Any]:
     """The op on NumPy, as its default reference."""
     base = NumpyBackend()
-    method = getattr(base, op.name, None) or getattr(Dressed(base, {**TABLE, op.name: op}), op.name)
+    if op.native is not None:
+        method = op.of(base)
+    else:
+        method = getattr(base, op.name, None) or getattr(Dressed(base, {**TABLE, op.name: op}), op.name)
 
     def reference(*xs: Any, **params: Any) -> Any:
         return method(*xs, **params) if op.variadic else method(*xs, *(params[p] for p in op.params if p in params))
