@@ -162,8 +162,8 @@ class Gradients:
             raise self._unreached(x, None)
         if (batch := _batch_above(x, coat)) is not None:
             raise LevelError(
-                f"grad: this tensor of shape {x.shape} holds samples of {batch.tape}, and {coat.tape} is under that level: a derivative there "
-                "would be one for each sample. Try the tensor that was batched, or a variable of a level around the batched one"
+                f"grad: this tensor of shape {x.shape} holds samples of {batch.tape}, and {coat.tape} is under that level: "
+                "a derivative there would be one for each sample. Try the tensor that was batched, or a variable of a level around that one"
             )
         at = self._on(coat.tape)
         if not at.passing.reaches(coat.node):
