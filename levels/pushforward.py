@@ -4,10 +4,13 @@ By kind: an elementwise rule multiplies with a number for each entry, so it is i
 serves for the tangent. A linear op is its own derivative, and a bilinear one has the product rule. A special op has rules of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from nestgrad.ops.table import Kind, Op
+
+_Push = Callable[[Any, Sequence[Any], Sequence[Any], Any, tuple[Any, ...]], Any]
 
 
 def push(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
@@ -24,23 +27,58 @@ def push(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], out: Any, params:
     Returns:
         A value of out's shape, or ``None`` if there is no tangent.
     """
+    return _way(op)(b, xs, ts, out, params)
+
+
+@cache
+def _way(op: Op) -> _Push:
+    """How the tangent of an op is computed; decided once."""
     if op.kind is Kind.CONSTANT:
-        return None
+        return lambda b, xs, ts, out, params: None
     if op.kind is Kind.LINEAR and not op.broadcasts:
-        return _linear(b, op, xs, ts, params)
+        return lambda b, xs, ts, out, params: _linear(b, op, xs, ts, params)
     if op.kind is Kind.BILINEAR:
-        shares = [b.run(op, [*xs[:i], t, *xs[i + 1 :]], params) for i, t in enumerate(ts) if t is not None]
-    else:
-        rules = (op.forward if op.kind is Kind.SPECIAL else op.rules) * (len(xs) if op.variadic else 1)
-        given = [(i, rule, t) for i, (rule, t) in enumerate(zip(rules, ts, strict=True)) if rule is not None and t is not None]
-        shares = [rule.call(b, t, *op.saved(b, rule, i, xs, out, params)) for i, rule, t in given]
-    if not shares:
-        return None
-    total = shares[0]
-    for share in shares[1:]:
-        total = b.add(total, share)
+        return lambda b, xs, ts, out, params: _product_rule(b, op, xs, ts, params)
+    rules = op.forward if op.kind is Kind.SPECIAL else op.rules
+    shares = [None if rule is None else (rule.call, op.readers(rule)) for rule in rules]
+    if op.variadic:
+        return lambda b, xs, ts, out, params: _ruled(b, op, shares * len(xs), xs, ts, out, params)
+    if len(shares) > 1 or shares[0] is None:
+        return lambda b, xs, ts, out, params: _ruled(b, op, shares, xs, ts, out, params)
+    call, readers = shares[0]
+    return lambda b, xs, ts, out, params: call(b, ts[0], *[read(b, 0, xs, out, params) for read in readers])
+
+
+def _ruled(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
+    """The shares of all tangents, each by its rule; of the answer's shape, even where an argument was broadcast."""
+    total, whole = None, op.broadcasts
+    for i, t in enumerate(ts):
+        if t is None or shares[i] is None:
+            whole = False
+            continue
+        call, readers = shares[i]
+        share = call(b, t, *[read(b, i, xs, out, params) for read in readers])
+        total = share if total is None else b.add(total, share)
+    if total is None or whole:
+        return total
     shape = b.shape(out)
     return total if b.shape(total) == shape else b.broadcast_to(total, tuple(shape))
+
+
+def _product_rule(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[Any, ...]) -> Any:
+    """The op with each argument in turn replaced by its tangent."""
+    total, call = None, op.of(b)
+    for i, t in enumerate(ts):
+        if t is not None:
+            given = [*xs]
+            given[i] = t
+            if total is None:
+                total = call(*given, *params) if not op.variadic else b.run(op, given, params)
+            elif op.plus is not None:
+                total = getattr(b, op.plus)(*given, total)
+            else:
+                total = b.add(total, b.run(op, given, params))
+    return total
 
 
 def _linear(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[Any, ...]) -> Any:

@@ -59,7 +59,7 @@ define("add(x, y)", LINEAR, lambda b, g: g, lambda b, g: g, broadcasts=True, sam
 define("sub(x, y)", LINEAR, lambda b, g: g, lambda b, g: b.neg(g), broadcasts=True, samples=binary(REAL, REAL))
 define("neg(x)", LINEAR, lambda b, g: b.neg(g), samples=unary(*REAL))
 define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), broadcasts=True,
-       series=lambda b, k, x, y, out: _products(b, [(x[j], y[k - j]) for j in range(k + 1)]),
+       plus="mul_add", series=lambda b, k, x, y, out: _products(b, [(x[j], y[k - j]) for j in range(k + 1)]),
        samples=binary(REAL, REAL))
 define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), series=_quotient_series, samples=binary(REAL, POSITIVE))

@@ -36,6 +36,31 @@ RESERVED = frozenset({"b", "g", "t", "out", "others", "shapes", "i", "xs"})
 """What rules read under a name of its own; so are names that begin with an underscore, or end in ``_shape`` or ``_dtype``."""
 
 
+Reader = Callable[[Any, int, Sequence[Any], Any, tuple[Any, ...]], Any]
+
+
+def _reader(arguments: tuple[str, ...], params: tuple[str, ...], word: str) -> Reader:
+    """What ``word`` stands for: a function of ``b``, the argument's position, the arguments, the answer and the parameters."""
+    if word in params:
+        place = params.index(word)
+        return lambda b, i, args, out, values: values[place]
+    if word == "out":
+        return lambda b, i, args, out, values: out
+    if word == "i":
+        return lambda b, i, args, out, values: i
+    if word == "shapes":
+        return lambda b, i, args, out, values: tuple(tuple(b.shape(v)) for v in args)
+    if word == "others":
+        return lambda b, i, args, out, values: tuple(None if k == i else v for k, v in enumerate(args))
+    argument, _, what = word.partition("_")
+    place = arguments.index(argument)
+    if not what:
+        return lambda b, i, args, out, values: args[place]
+    if what == "shape":
+        return lambda b, i, args, out, values: b.shape(args[place])
+    return lambda b, i, args, out, values: b.dtype(args[place])
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """What one argument's cotangent becomes, or its tangent: ``call(b, g, *saved)`` with ``saved`` in the order of ``reads``."""
@@ -59,6 +84,7 @@ class Op:
         forward: Of a special op, one rule per argument: its share of the answer's tangent.
         series: ``(b, k, *arguments, out, *params)``: the ``k``-th Taylor coefficient of the answer, from series that are indexed by their
             coefficients (``out`` up to ``k - 1``). Where there is none, the tangent's rule is run on series.
+        plus: Of a bilinear op, the name of the one that adds its answer to a last argument.
         by_parts: Whether a level that knows no better may run the backend's default of the op, in terms of other ops, instead of its rules.
         batched: ``(b, n, xs, on, *params)``: the op on values ``xs`` of which those that are ``on`` have an axis 0 of size ``n`` that it
             must not see; the answer has it, too. Where there is none, the parameters named ``axis``, ``axes``, ``shape`` and ``widths``
@@ -80,6 +106,7 @@ class Op:
     by_parts: bool = False
     batched: Callable[..., Any] | None = None
     native: Callable[[Any], Callable[..., Any]] | None = None
+    plus: str | None = None
 
     def of(self, b: Any) -> Callable[..., Any]:
         """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
@@ -90,22 +117,11 @@ class Op:
 
     def saved(self, b: Any, rule: Rule, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the rule of argument ``i`` reads, in its order."""
-        return tuple([self._value(b, word, i, args, out, params) for word in rule.reads])
+        return tuple([read(b, i, args, out, params) for read in self.readers(rule)])
 
-    def _value(self, b: Any, word: str, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
-        if word in self.params:
-            return params[self.params.index(word)]
-        if word == "out":
-            return out
-        if word == "i":
-            return i
-        if word == "shapes":
-            return tuple(tuple(b.shape(v)) for v in args)
-        if word == "others":
-            return tuple(None if k == i else v for k, v in enumerate(args))
-        argument, _, what = word.partition("_")
-        value = args[self.arguments.index(argument)]
-        return value if not what else b.shape(value) if what == "shape" else b.dtype(value)
+    def readers(self, rule: Rule) -> tuple[Reader, ...]:
+        """For each word that a rule reads a function that finds it. They stay good for every call, so a level may make them once."""
+        return tuple([_reader(self.arguments, self.params, word) for word in rule.reads])
 
     @property
     def variadic(self) -> bool:
@@ -138,6 +154,7 @@ def define(
     series: Callable[..., Any] | None = None,
     by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
+    plus: str | None = None,
 ) -> Op:
     """Add an op to the table.
 
@@ -152,6 +169,7 @@ def define(
         series: The ``k``-th Taylor coefficient of the answer; see ``Op``.
         by_parts: Whether Taylor mode runs the backend's default of the op (``nestgrad.backends.derived``), made of other ops.
         batched: The op on values with one more axis in front; see ``Op``.
+        plus: Of a bilinear op, the name of the op that is this one plus one more argument, in one kernel.
 
     Raises:
         RuleError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
@@ -159,7 +177,7 @@ def define(
     """
     op = entry(
         signature, kind, *rules, samples=samples, broadcasts=broadcasts, defaults=defaults, forward=forward, series=series,
-        by_parts=by_parts, batched=batched,
+        by_parts=by_parts, batched=batched, plus=plus,
     )  # fmt: skip
     if op.name in TABLE:
         raise RuleError(f"define: there is already an op named {op.name!r}")
@@ -179,6 +197,7 @@ def entry(
     by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
     native: Callable[[Any], Callable[..., Any]] | None = None,
+    plus: str | None = None,
 ) -> Op:
     """An op that is not in the table; see ``define`` and ``Op``."""
     name, _, inside = signature.partition("(")
@@ -202,7 +221,7 @@ def entry(
             "expected one per argument of a special op, and none of others, whose kind tells"
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    return Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native)
+    return Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native, plus)
 
 
 def _rule(
