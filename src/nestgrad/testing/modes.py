@@ -6,7 +6,7 @@ tells something else than the rules is found here.
 
 from collections.abc import Callable, Sequence
 from math import factorial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def _batch(checked: "Checked", sample: Sample, f: Callable[..., Tensor], xs: Seq
     base = checked.base
     others = [x if k in sample.exact else _turned(checked, x) for k, x in enumerate(xs)]
     every = list(range(len(xs)))
-    for batched in ([every] if len(xs) == 1 else [every, *([k] for k in every)]):
+    for batched in [every] if len(xs) == 1 else [every, *([k] for k in every)]:
         level = Batched(base)
         stacked = [
             level.batch(make(base.dressed, base.concat(*(base.reshape(p.value, (1, *p.shape)) for p in pair), axis=0), NONE))
@@ -99,8 +99,8 @@ def _batch(checked: "Checked", sample: Sample, f: Callable[..., Tensor], xs: Seq
             same = got.shape == want.shape and np.allclose(got.astype(float), want.astype(float), rtol=0.0, atol=allowed, equal_nan=True)
             if not same:
                 raise WrongDerivativeError(
-                    f"{checked.called(sample)}: batched mode, with arguments {batched} in a batch of 2, sample {row}: got {got.tolist()!r:.80}, "
-                    f"expected {want.tolist()!r:.80}, as without a batch (tolerance {allowed:.2g}). Look at batched= of {checked.op.name}"
+                    f"{checked.called(sample)}: batched mode, with arguments {batched} in a batch of 2, sample {row}: "
+                    f"got {got.tolist()!r:.80}, expected {want.tolist()!r:.80}, as without a batch (tolerance {allowed:.2g}). Look at batched= of {checked.op.name}"
                 )
 
 
