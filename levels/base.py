@@ -1,6 +1,6 @@
 """What all levels share: tapes, coats, the clock, and which transform is running."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from itertools import count
 from math import inf
@@ -95,6 +95,7 @@ class Coat:
         value: The inner value.
         more: Inner values beside it, such as a tangent.
         differentiates: Whether the level is one for derivatives, so that ``detach`` takes the coat off.
+        worn_by_all: Whether all values of the level wear it, not only those that depend on something: the seed of a backward pass, too.
         hidden: How many axes of the inner value the outside does not see; they are the first ones.
     """
 
@@ -103,6 +104,7 @@ class Coat:
     value: Any
     more: Any = ()
     differentiates: ClassVar[bool] = True
+    worn_by_all: ClassVar[bool] = False
     hidden: ClassVar[int] = 0
 
     def apply(self, b: Any, op: Any, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
@@ -112,6 +114,10 @@ class Coat:
     def over(self, inner: Any) -> Any:
         """The same coat over another inner value."""
         raise NotImplementedError
+
+    def undressed(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments of ``apply`` on the levels under this one: without the coat of its tape where they wear it."""
+        return [a.value if isinstance(a, Coat) and a.tape is self.tape else a for a in args]
 
     def mapped(self, f: Callable[[Any], Any]) -> Any:
         """The same coat with ``f`` on each inner value; the coat itself if none changes."""
@@ -129,6 +135,10 @@ class Coat:
     def detached(self, inner: Any) -> Any:
         """This coat, which does not differentiate, over what ``detach`` leaves of its inner value."""
         return self if inner is self.value else self.over(inner)
+
+    def linked(self, g: Any) -> Any:
+        """``g``, with a note that it depends on this value, if only with zero derivative, where the level takes such notes."""
+        return g
 
     def read(self) -> Any:
         """The inner value, for leaving to plain numbers. Where that is another array than it seems, it must raise ``LevelError``."""

@@ -77,10 +77,24 @@ def constant(p: Any) -> Any:
 
 
 def put_on(p: Any, tape: Tape, dress: Callable[[Any], Any]) -> Any:
-    """``p`` in one more coat, under those of younger tapes: ``dress`` makes it of an inner value."""
+    """``p`` in one more coat, under those of younger tapes: ``dress`` makes it of an inner value. Nothing wears a coat twice."""
     if isinstance(p, Coat) and p.tape.birth > tape.birth:
         return p.mapped(lambda part: put_on(part, tape, dress))
-    return dress(p)
+    return p if isinstance(p, Coat) and p.tape is tape else dress(p)
+
+
+def alike(p: Any, like: Any) -> Any:
+    """A raw value in those coats of ``like`` that all values wear."""
+    for coat in reversed([*worn(like)]):
+        p = coat.over(p) if coat.worn_by_all else p
+    return p
+
+
+def transparent(p: Any) -> Any:
+    """``p`` without outer coats that have nothing to do with derivatives, and under which the value is what the outside sees."""
+    while isinstance(p, Coat) and p.worn_by_all:
+        p = p.value
+    return p
 
 
 def variable(p: Any, tapes: Sequence[Tape], shape: tuple[int, ...]) -> Any:
@@ -113,6 +127,7 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
     own = g if isinstance(g, Coat) and g.tape is root.tape else None
     if isinstance(root, Tracked):
         return connection(tied(g if own is None else own.value, root.value, shape), own, root, shape)
+    g = root.linked(g)
     for part in (root.value, *root.more):
         if isinstance(g, Coat) and g.tape is root.tape:
             g = g.mapped(partial(tied, root=part, shape=g.under(shape)))

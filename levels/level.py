@@ -84,8 +84,13 @@ class Level(Factories):
             outer = outer.outer
         return self.tape
 
-    def dress(self, value: Any) -> Any:
-        """What data becomes that ``tensor`` of the stack makes: itself, unless a level is one that all values wear."""
+    def dress(self, tape: Tape, value: Any) -> Any:
+        """What a value becomes that ``tensor`` of the stack makes. A level that all values wear returns a coat of ``tape`` over it.
+
+        Args:
+            tape: The level's tape.
+            value: An inner value: it wears coats of older tapes only.
+        """
         return value
 
     @property

@@ -1,10 +1,12 @@
 """Making Tensors from data."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import BackendError, ConversionError, LevelError
 from nestgrad.levels.base import Tape
+from nestgrad.levels.coats import put_on
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.shared import share
@@ -21,7 +23,8 @@ def tensor(stack: Any, data: Any, requires_grad: bool = False, levels: Sequence[
         return as_variable(data, chosen(stack, None))  # the short way
     made = _lifted(stack, data, dtype) if isinstance(data, Handle) else make(stack.base.dressed, raw(stack.base, data, dtype), NONE)
     for level in stack._dressing:
-        made = make(made.b, level.dress(made.value), made.marks)
+        tape = level.tapes[-1]
+        made = make(made.b, put_on(made.value, tape, partial(level.dress, tape)), made.marks)
     if not requires_grad:
         if levels is not None:
             raise LevelError("tensor: got levels without requires_grad=True; a constant is one on every level")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError, TraceError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import bare, constant, variable, within, without, worn
+from nestgrad.levels.coats import bare, constant, transparent, variable, within, without, worn
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE, left, opened
 from nestgrad.levels.reverse.node import Tracked
@@ -64,6 +64,8 @@ class Differentiation(Handle):
     def inner(self) -> "Tensor":
         """The value inside the outermost level that tracks it, marked as taken out of that level. A constant is its own inner value."""
         value, marks = opened(self.value, self.marks)
+        if isinstance(transparent(value), Tracked):
+            value = transparent(value)
         if not isinstance(value, Tracked):
             if isinstance(value, Coat) and (value.differentiates or value.hidden):
                 raise LevelError(f"inner: a value of {value.tape} cannot leave it this way. Try the level's own way out, or detach()")
@@ -129,9 +131,10 @@ class Differentiation(Handle):
             ShapeError: ``gradient`` has another shape.
         """
         value, marks = opened(self.value, self.marks)
-        if not isinstance(value, Tracked):
+        root = transparent(value)
+        if not isinstance(root, Tracked):
             raise _untracked(self, value, marks)
-        gradients = Gradients(make(self.b, value, marks), gradient, check_independent)
+        gradients = Gradients(make(self.b, root, marks), gradient, check_independent)
         if wrt is not None or not retain_graph:
             gradients.run(wrt, retain_graph)
         return gradients

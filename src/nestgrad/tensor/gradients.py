@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import tied, worn
+from nestgrad.levels.coats import alike, tied, worn
 from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.levels.reverse.backward import Pass
@@ -227,7 +227,7 @@ class _OnTape:
         marks = join(marks, {tape: Moment(node.age, "a derivative of a", node.name, "of shape", node.shape)})
         inner, b = value.value, root.b
         if seed is None:
-            g = b.base.full(tuple(node.shape), 1.0, b.dtype(inner))
+            g = alike(b.base.full(tuple(node.shape), 1.0, b.dtype(inner)), inner)
         else:
             (inner, g), marks = settle([inner, seed.value], [marks, seed.marks])
         self.b, self.inner, self.marks = b, inner, marks
