@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
@@ -67,6 +68,12 @@ class Dressed:
     def mixed(self, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run an op by the youngest coat that an argument wears: the way for all kinds of coats."""
         youngest: Coat = max((a for a in args if isinstance(a, Coat)), key=lambda coat: coat.tape.birth)
+        if op.on is not None:
+            for kind, rule in op.on.items():
+                if isinstance(youngest, kind):
+                    return rule(self, youngest, op, args, params)
+            if youngest.differentiates:
+                raise LevelError(f"{op.name}: got a value of {youngest.tape}, and the op does not know its derivative on that kind of level")
         return youngest.apply(self, op, args, params)
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:

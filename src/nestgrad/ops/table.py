@@ -6,7 +6,7 @@ rule reads, so that is all a node keeps (see ``docs/adr/0001-coats-by-age.md`` f
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -90,6 +90,7 @@ class Op:
             must not see; the answer has it, too. Where there is none, the parameters named ``axis``, ``axes``, ``shape`` and ``widths``
             tell what to do, and an op of one argument without any of them must act on each entry by itself.
         native: Of an op that is no method of backends: ``native(b)`` is its function of raw arrays, for the ops ``b`` of raw arrays.
+        on: Of an op that rules for each argument cannot tell: by the kind of coat, what it is there, ``(b, coat, op, args, params)``.
     """
 
     name: str

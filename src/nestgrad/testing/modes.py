@@ -99,8 +99,8 @@ def _batch(checked: "Checked", sample: Sample, f: Callable[..., Tensor], xs: Seq
             same = got.shape == want.shape and np.allclose(got.astype(float), want.astype(float), rtol=0.0, atol=allowed, equal_nan=True)
             if not same:
                 raise WrongDerivativeError(
-                    f"{checked.called(sample)}: batched mode, with arguments {batched} in a batch of 2, sample {row}: "
-                    f"got {got.tolist()!r:.80}, expected {want.tolist()!r:.80}, as without a batch (tolerance {allowed:.2g}). Look at batched= of {checked.op.name}"
+                    f"{checked.called(sample)}: batched mode, arguments {batched} in a batch of 2, sample {row}: got {got.tolist()!r:.80}, "
+                    f"expected {want.tolist()!r:.80}, as without a batch (tolerance {allowed:.2g}). Look at batched= of {checked.op.name}"
                 )
 
 
