@@ -73,7 +73,7 @@ class Dressed:
                 if isinstance(youngest, kind):
                     return rule(self, youngest, op, args, params)
             if youngest.differentiates:
-                raise LevelError(f"{op.name}: got a value of {youngest.tape}, and the op does not know its derivative on that kind of level")
+                raise LevelError(f"{op.name}: got a value of {youngest.tape}; this op does not know its derivative on that kind of level")
         return youngest.apply(self, op, args, params)
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
@@ -108,6 +108,10 @@ class Bare:
         self.shape = _shape_of(base)  # which knows Python numbers, too
         self.bare = self
         self._own: dict[Op, Any] = {}
+
+    def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
+        """An op on raw arrays."""
+        return op.of(self)(*args, **dict(zip(op.params, params, strict=True))) if op.variadic else op.of(self)(*args, *params)
 
     def own(self, op: Op) -> Callable[..., Any]:
         """The function that an op which is in no table brings for raw arrays."""

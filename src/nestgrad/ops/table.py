@@ -108,6 +108,7 @@ class Op:
     batched: Callable[..., Any] | None = None
     native: Callable[[Any], Callable[..., Any]] | None = None
     plus: str | None = None
+    on: Mapping[type, Callable[..., Any]] | None = None
 
     def of(self, b: Any) -> Callable[..., Any]:
         """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
@@ -222,7 +223,9 @@ def entry(
             "expected one per argument of a special op, and none of others, whose kind tells"
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    return Op(name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native, plus)
+    return Op(
+        name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native, plus
+    )  # fmt: skip
 
 
 def _rule(
