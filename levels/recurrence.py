@@ -34,9 +34,12 @@ class Lazy(Coat):
 
     def __getitem__(self, k: int) -> Any:
         found = self.found
-        while len(found) <= k:
-            found.append(self.way(self, len(found)))
-        return found[k]
+        try:
+            return found[k]
+        except IndexError:
+            while len(found) <= k:
+                found.append(self.way(self, len(found)))
+            return found[k]
 
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Another lazy series."""
@@ -47,11 +50,16 @@ class Scope:
     """The lazy series of one op: its operands, its answer, and what its rule computes.
 
     They refer to each other. ``close`` lets go of all of them, so that nothing waits for the cyclic collector.
+
+    Args:
+        b: The backend over dressed values, in which rules are run.
+        tape: The level's.
+        raw: Whether no coefficient wears a coat, so that the base's own functions serve for these.
     """
 
-    def __init__(self, b: Any, tape: Tape) -> None:
-        self.b, self.tape = b, tape
-        self.memo: dict[Any, Any] = {}
+    def __init__(self, b: Any, tape: Tape, raw: bool) -> None:
+        self.b, self.tape, self.inner = b, tape, b.bare if raw else b
+        self.memo: dict[Any, tuple[Any, Any]] = {}
         self.made: list[Lazy] = []
 
     def known(self, terms: Sequence[Any]) -> Lazy:
@@ -61,11 +69,13 @@ class Scope:
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """``op`` of series and constants: a lazy series, or a constant."""
         key = (op, tuple([_key(a) for a in args]), tuple([_key(p) for p in params]))
-        if key not in self.memo:
-            out = self.memo[key] = self._made(op, args, params)
+        found = self.memo.get(key)
+        if found is None:
+            out = self._made(op, args, params)
+            found = self.memo[key] = (out, args)  # the operands stay alive, so that their ids stay theirs
             if op.name == "neg":  # which undoes itself: a rule that asks for f(-x) does not go on for ever
-                self.memo[op, (id(out),), ()] = args[0]
-        return self.memo[key]
+                self.memo[op, (id(out),), ()] = (args[0], out)
+        return found[0]
 
     def close(self) -> None:
         """Let go of everything."""
@@ -98,13 +108,14 @@ class Scope:
     def rate(self, x: Lazy) -> Lazy:
         """The series of ``x'``."""
         key = ("rate", id(x))
-        if key not in self.memo:
-            self.memo[key] = self._lazy(_rated, None, (x,))
-        return self.memo[key]  # type: ignore[no-any-return]
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = (self._lazy(_rated, None, (x,)), x)
+        return found[0]  # type: ignore[no-any-return]
 
 
 def _key(p: Any) -> Any:
-    """What tells two operands apart. The scope keeps them alive, so ids stay theirs."""
+    """What tells two operands apart."""
     if p.__class__ in (int, float, bool, str, tuple):
         try:
             hash(p)
@@ -122,7 +133,7 @@ def _rated(out: Lazy, k: int) -> Any:
     term = out.args[0][k + 1]
     if k == 0:  # never None, since ops are run on it
         return _nothing(out.scope.b, out.args[0][0]) if term is None else term
-    return None if term is None else out.scope.b.scale(term, float(k + 1))
+    return None if term is None else out.scope.inner.scale(term, float(k + 1))
 
 
 def _nothing(b: Any, x: Any) -> Any:
@@ -141,12 +152,12 @@ def _linear(out: Lazy, k: int) -> Any:
         return _first(out)
     assert out.op is not None
     terms = [a[k] if isinstance(a, Lazy) else None for a in out.args]
-    return push(out.scope.b, out.op, [a[0] if isinstance(a, Lazy) else a for a in out.args], terms, out[0], out.params)
+    return push(out.scope.inner, out.op, [a[0] if isinstance(a, Lazy) else a for a in out.args], terms, out[0], out.params)
 
 
 def _multilinear(out: Lazy, k: int) -> Any:
     """Cauchy's product: over all ways to write ``k`` as a sum, one part for each series."""
-    b, op = out.scope.b, out.op
+    b, op = out.scope.inner, out.op
     assert op is not None
     total = None
     for terms in _products(out.args, k):
@@ -176,7 +187,7 @@ def _stated(out: Lazy, k: int) -> Any:
         return _first(out)
     assert out.op is not None and out.op.series is not None
     args = [a if isinstance(a, Lazy) else _Constant(a) for a in out.args]
-    return out.op.series(out.scope.b, k, *args, out, *out.params)
+    return out.op.series(out.scope.inner, k, *args, out, *out.params)
 
 
 class _Constant:
@@ -205,7 +216,7 @@ def _derived(out: Lazy, k: int) -> Any:
     if not isinstance(out.rate, Lazy):
         return out.rate if k == 1 else None
     term = out.rate[k - 1]
-    return term if term is None or k == 1 else b.per(term, k)
+    return term if term is None or k == 1 else scope.inner.per(term, k)
 
 
 _WAYS = {Kind.LINEAR: _linear, Kind.BILINEAR: _multilinear}

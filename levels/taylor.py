@@ -40,7 +40,8 @@ class Series(Coat):
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run the recurrence of the op as far as the order goes."""
         tape, order = self.tape, self.order
-        scope = Scope(b, tape)
+        raw = not any(isinstance(p, Coat) for a in args for p in (coefficients(a, tape) if isinstance(a, Coat) else ()))
+        scope = Scope(b, tape, raw)
         try:
             out = scope.run(op, [scope.known([a.value, *a.terms]) if isinstance(a, Series) and a.tape is tape else a for a in args], params)
             if not isinstance(out, Lazy):
