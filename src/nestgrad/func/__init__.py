@@ -9,7 +9,9 @@ go to the backend of the Tensors beside them, or else of those that the function
 """
 
 from nestgrad.func.forward import jvp, linearize
+from nestgrad.func.jacobians import hessian, jacfwd, jacrev
+from nestgrad.func.mapping import vmap
 from nestgrad.func.reverse import grad, value_and_grad, vjp
 from nestgrad.func.series import taylor
 
-__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "taylor"]
+__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor"]

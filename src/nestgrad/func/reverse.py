@@ -147,7 +147,7 @@ def pulled(
     name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, args: Sequence[Any], kwargs: dict[str, Any], strict: bool
 ) -> tuple[Pullback, Any]:
     """Run ``f`` with its chosen arguments as variables of a new tape."""
-    arguments = Arguments(name, f, argnums, args)
+    arguments = Arguments(name, f, argnums, args, kwargs.values())
     arguments.floating()
     with Run(name, arguments.leaves, records=True) as tape:
         variables = [make(x.b, *renewed(x, (tape,))) for x in arguments.leaves]

@@ -45,7 +45,7 @@ class Arguments:
 
     __slots__ = ("args", "b", "leaves", "name", "numbers", "structures")
 
-    def __init__(self, name: str, f: Callable[..., Any], argnums: ArgNums, args: Sequence[Any], beside: Sequence[Any] = ()) -> None:
+    def __init__(self, name: str, f: Callable[..., Any], argnums: ArgNums, args: Sequence[Any], beside: Iterable[Any] = ()) -> None:
         self.name, self.args = name, args
         self.numbers = _chosen(name, argnums, len(args))
         self.b = home(f, [*args, *beside])

@@ -27,6 +27,11 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     return leaves, LEAF if structure == LEAF else structure
 
 
+def slots(tree: Any) -> tuple[list[Any], Structure]:
+    """The leaves, and the structure, where ``None`` is a leaf, too."""
+    return optree.tree_flatten(tree, none_is_leaf=True)
+
+
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """The structure with these leaves."""
     return leaves[0] if structure is LEAF else optree.tree_unflatten(structure, leaves)
@@ -51,4 +56,4 @@ def places(structure: Structure) -> list[str]:
 
 def shown(structure: Structure) -> str:
     """The structure for people, with ``*`` for each leaf."""
-    return str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return str(structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(", NoneIsLeaf")
