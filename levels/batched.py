@@ -138,7 +138,8 @@ class Batched(Level):
             LevelError: If ``x`` is on this level already, or on a younger one.
             ShapeError: If ``x`` has no such axis.
         """
-        return self.enter("batch", x, dress=lambda b, tape, value: batch(b, tape, value, axis), floating=False)
+        made: Tensor = self.enter("batch", x, dress=lambda b, tape, value: batch(b, tape, value, axis), floating=False)
+        return made
 
     def unbatch(self, y: "Tensor", axis: int = 0, size: int | None = None) -> "Tensor":
         """All samples of ``y``, with their axis at ``axis`` of the result. Levels above this one are taken off.
@@ -164,7 +165,8 @@ class Batched(Level):
                 return [unbatch(y.b, inner, self.tape, n, axis)]
             return [unbatch(y.b, coat, coat.tape, n if size is None else size, axis)]
 
-        return self.leave("unbatch", y, take)[0]
+        made: Tensor = self.leave("unbatch", y, take)[0]
+        return made
 
 
 def batch(b: Any, tape: Tape, value: Any, axis: int) -> Batch:

@@ -162,3 +162,61 @@ def test_reverse_mode_through_a_batch_is_the_loop(op, sample, base):
             if g is not None:
                 right = right if on[k] else right.sum(0)
                 np.testing.assert_allclose(g.numpy(), right, **EXACT, err_msg=f"argument {k} with {on}")
+
+
+# products
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_products_of_any_ranks_are_numpys(seed, base):
+    """Axes that broadcast, axes of size 1 and 0, transposes, either operand the same for all samples or not."""
+    rng = np.random.default_rng(seed)
+    m, k, j = rng.choice([0, 1, 2, 3], 3, p=[0.1, 0.3, 0.3, 0.3])
+    lead = rng.integers(1, 4, rng.integers(0, 3))
+    tx, ty = rng.random(2) < 0.5
+    operands = []
+    for tail, flip in (((m, k), tx), ((k, j), ty)):
+        mine = [1 if rng.random() < 0.3 else n for n in lead[rng.integers(0, len(lead) + 1) :]]
+        operands.append(rng.normal(size=(4, *mine, *(tail[::-1] if flip else tail))))
+    B = Batched(base)
+    for on in choices(2):
+        xs = [B.batch(a) if here else base.tensor(a[0]) for a, here in zip(operands, on, strict=True)]
+        right = [np.matmul(*(np.swapaxes(o, -1, -2) if flip else o for o, flip in zip(each, (tx, ty), strict=True)))
+                 for each in zip(*(a if here else [a[0]] * 4 for a, here in zip(operands, on, strict=True)), strict=True)]  # fmt: skip
+        got = apply("product", *xs, tx=bool(tx), ty=bool(ty)) if tx or ty else apply("matmul", *xs)
+        np.testing.assert_allclose(B.unbatch(got).numpy(), right, **EXACT, err_msg=str(on))
+
+
+class Counting(NumpyBackend):
+    """Notes the ranks of the operands of each product."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ranks: list[tuple[int, int]] = []
+
+    def matmul(self, x: Any, y: Any) -> Any:
+        self.ranks.append((x.ndim, y.ndim))
+        return super().matmul(x, y)
+
+
+@pytest.mark.parametrize(
+    "f, x, w",
+    [
+        (lambda x, w: x @ w, (5,), (5, 3)),
+        (lambda x, w: x @ w, (2, 5), (5, 3)),
+        (lambda x, w: w @ x, (5,), (3, 5)),
+        (lambda x, w: apply("product", x, w, tx=True, ty=True), (5, 2), (3, 5)),
+    ],
+)
+def test_samples_times_one_matrix_is_one_big_product(f, x, w):
+    """And so is its gradient by each sample. One by the matrix is a product for each sample, with no sum where a sample is a vector."""
+    base = Counting()
+    B = Batched(base)
+    a = Autodiff(B).tensor(B.batch(np.ones((7, *x))), requires_grad=True)
+    y = f(a, base.tensor(np.ones(w)))
+    y.square().sum().wrt(a)
+    assert base.ranks == [(2, 2), (2, 2)]
+    base.ranks.clear()
+    v = Autodiff(B).tensor(np.ones(w), requires_grad=True)
+    f(B.batch(np.ones((7, *x))), v).square().sum().wrt(v)
+    assert base.ranks == [(2, 2)] + ([] if len(x) == 1 else [(3, 3)])
