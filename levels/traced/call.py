@@ -32,23 +32,23 @@ def invoke(b: Any, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
 
 def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tuple[Any, ...]:
     """One node. Its rule is a program of the inputs and of the cotangents of the outputs."""
-    tracked = tuple(i for i, p in enumerate(values) if isinstance(p, Tracked) and p.tape is tape)
-    inner = [p.value if i in tracked else p for i, p in enumerate(values)]
+    inner = [p.value if _on(p, tape) else p for p in values]
     outs = invoke(b, program, inner)
-    floating = tuple(j for j, v in enumerate(program.outputs) if program.floating(v))
+    tracked = tuple(i for i, p in enumerate(values) if _on(p, tape) and any(i in numbers for numbers in program.connected))
+    depending = tuple(j for j, numbers in enumerate(program.connected) if not numbers.isdisjoint(tracked))
+    if not depending:
+        return outs
 
     def pull(b: Any, cotangents: tuple[Any, ...]) -> list[Any]:
-        given = [(j, g) for j, g in zip(floating, cotangents, strict=True) if g is not None]
+        given = [(j, g) for j, g in zip(depending, cotangents, strict=True) if g is not None]
         seeded = tuple(j for j, _ in given)
         pullback, reached = program.derive(("reverse", tracked, seeded), lambda: _pullback(program, tracked, seeded))
         found = dict(zip(reached, invoke(b, pullback, [*inner, *(g for _, g in given)]), strict=True))
         return [found.get(i) for i in tracked]
 
-    if not floating:
-        return outs
     parents = [values[i].node for i in tracked]
-    dressed = several("call", tape, [outs[j] for j in floating], [program.outputs[j].shape for j in floating], parents, pull)
-    found = dict(zip(floating, dressed, strict=True))
+    dressed = several("call", tape, [outs[j] for j in depending], [program.outputs[j].shape for j in depending], parents, pull)
+    found = dict(zip(depending, dressed, strict=True))
     return tuple(found.get(j, out) for j, out in enumerate(outs))
 
 

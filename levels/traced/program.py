@@ -3,13 +3,13 @@
 Beside the table's ops there is ``stop``, which ``detach`` leaves behind: the value as a constant on every level that differentiates.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat
-from nestgrad.levels.coats import constant
+from nestgrad.levels.coats import constant, tied
 from nestgrad.levels.marks import Marks
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import Kind, Op
@@ -50,16 +50,24 @@ class Instruction:
         operands: Variables, and Python numbers.
         params: The op's parameters, in its order.
         out: What it defines.
+        last: Numbers of the variables that are read here for the last time.
     """
 
     op: Op
     operands: tuple[Any, ...]
     params: tuple[Any, ...]
     out: Variable
+    last: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         params = (f"{name}={shown(value)}" for name, value in zip(self.op.params, self.params, strict=True))
         return f"{self.out.typed} = {self.op.name}({', '.join([*map(str, self.operands), *params])})"
+
+    @property
+    def followed(self) -> Iterator[Variable]:
+        """The operands by which the op has a derivative."""
+        rules = self.op.rules * len(self.operands) if self.op.variadic else self.op.rules
+        return (a for a, rule in zip(self.operands, rules, strict=False) if rule is not None and isinstance(a, Variable))
 
     def run(self, b: Any, args: Sequence[Any]) -> Any:
         """The op of ``b`` on values of the operands."""
@@ -83,6 +91,8 @@ class Program:
         constants: Variables with their arrays: what the function used and that lives on no level.
         instructions: The ops.
         outputs: What it returns; variables, inputs and constants too.
+        ties: For each output, numbers of the inputs that it depends on with zero derivative only: a derivative is tied to what its root
+            was made of, so that the curvature of a linear function is zero, and not missing.
         marks: For each output, what it depends on besides, unrecorded.
         arguments: The nested structure of each argument, of which the inputs are the leaves.
         structure: The nested structure that the function returned.
@@ -94,6 +104,7 @@ class Program:
     constants: tuple[tuple[Variable, Any], ...]
     instructions: tuple[Instruction, ...]
     outputs: tuple[Variable, ...]
+    ties: tuple[frozenset[int], ...]
     marks: tuple[Marks, ...] = ()
     arguments: tuple[Any, ...] = ()
     structure: Any = None
@@ -145,9 +156,28 @@ class Program:
         """The outputs for values of all inputs, the captured ones too."""
         found: dict[int, Any] = {v.number: value for v, value in zip(self.inputs, values, strict=True)}
         found |= {v.number: value for v, value in self.constants}
+        given = {i: found[i] for i in frozenset[int]().union(*self.ties)}
         for step in self.instructions:
-            found[step.out.number] = step.run(b, [found[a.number] if a.__class__ is Variable else a for a in step.operands])
-        return tuple([found[v.number] for v in self.outputs])
+            out = step.run(b, [found[a.number] if a.__class__ is Variable else a for a in step.operands])
+            for number in step.last:
+                del found[number]
+            found[step.out.number] = out
+        outs = [found[v.number] for v in self.outputs]
+        for j, numbers in enumerate(self.ties):
+            for i in numbers:
+                outs[j] = tied(outs[j], given[i], self.outputs[j].shape)
+        return tuple(outs)
+
+    @property
+    def connected(self) -> tuple[frozenset[int], ...]:
+        """For each output, numbers of the inputs that it depends on."""
+        found: tuple[frozenset[int], ...] = self.derive("connected", self._connected)
+        return found
+
+    def _connected(self) -> tuple[frozenset[int], ...]:
+        count = len(self.inputs)
+        reached = (behind(v, self.instructions) for v in self.outputs)
+        return tuple(frozenset(v.number for v in found if v.number < count) | ties for found, ties in zip(reached, self.ties, strict=True))
 
     def floating(self, variable: Variable) -> bool:
         """Whether a variable is of a floating dtype."""
@@ -161,15 +191,29 @@ class Program:
         return found
 
 
-def needed(instructions: Sequence[Instruction], outputs: Iterable[Any]) -> tuple[list[Instruction], set[Variable]]:
+def needed(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> tuple[list[Instruction], set[Variable]]:
     """The instructions that lead to ``outputs``, and the variables that these and the outputs read."""
-    alive = {v for v in outputs if isinstance(v, Variable)}
+    alive = set(outputs)
     kept = []
     for step in reversed(instructions):
         if step.out in alive:
             kept.append(step)
             alive.update(a for a in step.operands if isinstance(a, Variable))
     return kept[::-1], alive
+
+
+def behind(
+    variable: Variable, instructions: Iterable[Instruction], links: Mapping[Variable, Iterable[Variable]] | None = None
+) -> set[Variable]:
+    """What a variable depends on by ops that have a derivative, and by ``links``; itself, too."""
+    steps = {step.out: step for step in instructions}
+    found, stack = {variable}, [variable]
+    while stack:
+        v = stack.pop()
+        parents = [*(steps[v].followed if v in steps else ()), *((links or {}).get(v, ()))]
+        stack += [p for p in parents if p not in found]
+        found.update(parents)
+    return found
 
 
 def shown(value: Any) -> str:

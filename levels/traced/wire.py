@@ -8,6 +8,7 @@ than the trace and differentiate are not under a wire: an argument comes in with
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -15,9 +16,10 @@ from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import constant, within, without, worn
 from nestgrad.levels.marks import NONE, Marks, left, opened
+from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.shared import Shared
-from nestgrad.levels.traced.program import STOP, Instruction, Program, Variable, needed
+from nestgrad.levels.traced.program import STOP, Instruction, Program, Variable, behind, needed
 from nestgrad.ops.table import Op
 
 _begun: ContextVar[tuple["weakref.ref[Recording]", ...]] = ContextVar("begun", default=())
@@ -44,6 +46,7 @@ class Recording:
         self._captured: dict[Any, tuple[Variable, Any]] = {}
         self._constants: dict[int, tuple[Variable, Any, Any]] = {}
         self._steps: list[Instruction] = []
+        self._links: dict[Variable, list[Variable]] = {}
         self._count = 0
 
     def begin(self) -> None:
@@ -73,6 +76,14 @@ class Recording:
         """What ``detach`` makes of a value."""
         self.check("detach")
         return self._write(STOP, (p,), (), inner)
+
+    def link(self, root: "Wire", g: Any) -> Any:
+        """``g``, an inner value or a wire, with a note that it depends on ``root``, if only with zero derivative."""
+        if not self.ended:
+            p = g if isinstance(g, Wire) and g.recording is self else wire(self, g, self._reference(g))
+            self._links.setdefault(p.variable, []).append(root.variable)
+            return p
+        return g
 
     def check(self, name: str) -> None:
         """Refuse what was left over.
@@ -106,20 +117,26 @@ class Recording:
         found = [self._reference(p) for p, _ in left_here]
         self.ended = True
         steps, alive = needed(self._steps, found)
-        captured = [(v, p) for v, p in self._captured.values() if v in alive]
+        sources = [behind(v, self._steps, self._links) for v in found]
+        captured = [(v, p) for v, p in self._captured.values() if v in alive.union(*sources)]
         constants = [(v, array) for v, array, _ in self._constants.values() if v in alive]
         inputs = [*self._inputs, *(v for v, _ in captured)]
         order = [*inputs, *(v for v, _ in constants), *(step.out for step in steps)]
         new = {v: Variable(k, v.shape, v.dtype) for k, v in enumerate(order)}
+        instructions = [
+            Instruction(s.op, tuple(new[a] if isinstance(a, Variable) else a for a in s.operands), s.params, new[s.out]) for s in steps
+        ]
         return Program(
             self.base,
             tuple(new[v] for v in inputs),
             tuple(tensor(p) for _, p in captured),
             tuple((new[v], array) for v, array in constants),
-            tuple(
-                Instruction(s.op, tuple(new[a] if isinstance(a, Variable) else a for a in s.operands), s.params, new[s.out]) for s in steps
-            ),
+            _ending(instructions, [new[v] for v in found]),
             tuple(new[v] for v in found),
+            tuple(
+                frozenset(new[v].number for v in inputs if v in source) - {v.number for v in behind(new[out], instructions)}
+                for out, source in zip(found, sources, strict=True)
+            ),
             tuple(marks for _, marks in left_here),
             arguments,
             structure,
@@ -141,9 +158,9 @@ class Recording:
         """The variable of a value: of a wire its own, of another level's value a captured one, of an array a constant."""
         if isinstance(p, Wire) and p.tape is self.tape:
             return p.variable
-        if all(isinstance(coat, Shared) for coat in worn(p)):
+        if all(isinstance(coat, (Remade, Shared)) for coat in worn(p)):  # on no level
             if id(p) not in self._constants:
-                array = self.base.asarray(p.read()) if isinstance(p, Coat) else p  # a copy of what somebody else may write into
+                array = self.base.asarray(self.base.dressed.read(p)) if isinstance(p, Coat) else p  # others may write into shared memory
                 self._constants[id(p)] = self._variable(p), array, p  # with p, so that no other value gets its id
             return self._constants[id(p)][0]
         key = _identity(p)
@@ -197,6 +214,10 @@ class Wire(Coat):
         """
         self.recording.check("taking a value out of a trace")
         raise TraceError(f"got a value of {self.tape}, which cannot leave it; expected it to be used, or returned, as it is")
+
+    def linked(self, g: Any) -> Any:
+        """``g`` as a value that the program connects to this one."""
+        return self.recording.link(self, g)
 
     def read(self) -> Any:
         """Refused: what Python does with the numbers is not recorded.
@@ -257,6 +278,17 @@ def recorded(base: Any, name: str, inputs: Iterable[Variable], f: Callable[[list
     recording = Recording(base, name)
     wires = [recording.input(base.cast(base.full(v.shape, 1.0), v.dtype)) for v in inputs]
     return recording.program([(p, NONE) for p in f(wires)])
+
+
+def _ending(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> tuple[Instruction, ...]:
+    """The instructions, each with a note of what is not read after it."""
+    alive = {v.number for v in outputs}
+    made = []
+    for step in reversed(instructions):
+        read = {a.number for a in step.operands if isinstance(a, Variable)}
+        made.append(replace(step, last=tuple(sorted(read - alive))))
+        alive |= read
+    return tuple(reversed(made))
 
 
 def _identity(p: Any) -> Any:

@@ -9,7 +9,6 @@ from nestgrad.func.home import home
 from nestgrad.func.run import as_leaf
 from nestgrad.func.trees import LEAF, Structure, flatten, parted, shown, unflatten
 from nestgrad.levels.base import running
-from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, join
 from nestgrad.levels.traced.call import invoke
 from nestgrad.levels.traced.program import Program
@@ -48,7 +47,8 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
 
     def traced(*args: Any, **kwargs: Any) -> Program:
         b = home(f, args)
-        leaves, structures = _taken_apart("trace", args, b)
+        parts, structures = _taken_apart(args)
+        leaves = _over("trace", [as_leaf("trace", x, b) for x in parts], b)
         recording = Recording(b.base, "trace", max((x.level for x in leaves), default=0) + 1)
         recording.begin()
         token = running.set(recording.tape)
@@ -73,8 +73,8 @@ def call(program: Program, *args: Any) -> Any:
         args: As the function had them: Tensors on any levels, arrays, numbers, or nested structures of them.
 
     Returns:
-        What the function returned. Floating results depend on all arguments that are tracked; the derivative by one that the program does
-        not use is zero.
+        What the function returned. Where one of several results depends on an argument and another does not, the derivative of the latter
+        is zero.
 
     Raises:
         ShapeError: Arguments of another number, structure or shape than those of the trace.
@@ -89,16 +89,16 @@ def call(program: Program, *args: Any) -> Any:
     """
     if not isinstance(program, Program):
         raise TraceError(f"call: got a {type(program).__name__}; expected a program. Try trace(f)(*args), which is one")
-    leaves, structures = _taken_apart("call", args, program.base.dressed)
+    parts, structures = _taken_apart(args)
     if structures != program.arguments:
         got, expected = (", ".join(map(shown, trees)) for trees in (structures, program.arguments))
         raise ShapeError(f"call: got arguments ({got}); expected ({expected}), as those of the trace, with a * for each Tensor")
-    given = [_fitting(program, k, x) for k, x in enumerate(leaves)]
+    given = _fitting(program, parts)
     everywhere = reduce(join, program.marks, NONE)
     b, values, marks = meet("call", *given, *program.captured, make(program.base.dressed, 0.0, everywhere))
     outs = []
-    for value, own in zip(invoke(b, program, values[:-1]), program.marks, strict=True):
-        outs.append(make(b, value, join(own, marks) if b.base.is_floating(bare(value)) else NONE))
+    for value, own, connected in zip(invoke(b, program, values[:-1]), program.marks, program.connected, strict=True):
+        outs.append(make(b, value, join(own, marks) if connected else own))
     return unflatten(program.structure, outs)
 
 
@@ -125,29 +125,41 @@ def program_of(recording: Recording, arguments: Sequence[Structure] | int, resul
     return recording.program([(x.value, x.marks) for x in outs], partial(make, b, marks=NONE), given, structure)
 
 
-def _taken_apart(name: str, args: Sequence[Any], b: Any) -> tuple[list[Tensor], tuple[Structure, ...]]:
-    """The leaves of the arguments as Tensors over ``b``, and their structures."""
-    leaves: list[Tensor] = []
+def _taken_apart(args: Sequence[Any]) -> tuple[list[Any], tuple[Structure, ...]]:
+    """The leaves of all arguments, and the structure of each."""
+    leaves: list[Any] = []
     structures = []
     for a in args:
         found, structure = flatten(a)
-        leaves += [as_leaf(name, x, b) for x in found]
+        leaves += found
         structures.append(structure)
-    if strange := [x for x in leaves if x.b.base != b.base]:
-        raise LevelError(f"{name}: got a tensor over {strange[0].b.base!r} beside one over {b.base!r}; expected one base backend")
     return leaves, tuple(structures)
 
 
-def _fitting(program: Program, k: int, x: Tensor) -> Tensor:
-    """Leaf ``k`` of a call's arguments, checked."""
-    variable = program.inputs[k]
-    if tuple(x.shape) != variable.shape:
-        raise ShapeError(
-            f"call: got shape {x.shape} for input {variable.typed}; expected that shape, since a program is of fixed shapes. "
-            "Try trace(f) with arguments of the new shape"
-        )
-    if x.dtype != variable.dtype:
-        raise DTypeError(
-            f"call: got dtype {x.dtype} for input {variable.typed}; expected that dtype. Try x.astype(...), or trace(f) with such arguments"
-        )
-    return x
+def _over(name: str, leaves: list[Tensor], b: Any) -> list[Tensor]:
+    """The leaves, if they are over ``b``."""
+    if strange := [x for x in leaves if x.b.base != b.base]:
+        raise LevelError(f"{name}: got a tensor over {strange[0].b.base!r} beside one over {b.base!r}; expected one base backend")
+    return leaves
+
+
+def _fitting(program: Program, leaves: Sequence[Any]) -> list[Tensor]:
+    """The leaves of a call's arguments as Tensors that fit the inputs."""
+    b, given = program.base.dressed, []
+    for x, variable in zip(leaves, program.inputs, strict=False):
+        if is_scalar(x) and program.floating(variable):
+            given.append(make(b, b.base.full((), x, variable.dtype), NONE))  # Python numbers are weakly typed
+        else:
+            given.append(as_leaf("call", x, b))
+    for x, variable in zip(_over("call", given, b), program.inputs, strict=False):
+        if tuple(x.shape) != variable.shape:
+            raise ShapeError(
+                f"call: got shape {x.shape} for input {variable.typed}; expected that shape, since a program is of fixed shapes. "
+                "Try trace(f) with arguments of the new shape"
+            )
+        if x.dtype != variable.dtype:
+            raise DTypeError(
+                f"call: got dtype {x.dtype} for input {variable.typed}; expected that dtype. Try x.astype(...), or trace(f) with such "
+                "arguments"
+            )
+    return given

@@ -25,6 +25,7 @@ BACKENDS = {**DOUBLE, "fifty digits": _fifty_digits()}
 
 X = [0.3, -0.7, 1.1]
 Y = [0.9, 0.4, -0.2]
+U, V = [0.2, -1.0, 0.5], [-0.3, 0.4, 0.9]
 W = [[0.5, -0.2, 0.3], [0.1, 0.8, -0.6], [-0.4, 0.2, 0.7]]
 
 
@@ -62,3 +63,16 @@ def close(got: Any, want: Any, rtol: float = 1e-11) -> None:
     """Two Tensors are equal to rounding: a derivative may add in another order."""
     assert tuple(got.shape) == tuple(want.shape) and got.dtype == want.dtype
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=rtol, atol=1e-12)
+
+
+def called(f: Callable[..., Any], backend: Any) -> Callable[..., Any]:
+    """``f`` by way of a program, recorded at another point."""
+    program = ng.trace(f)(backend.tensor(Y), backend.tensor(X))
+    return lambda *xs: ng.call(program, *xs)
+
+
+def stack(backend: Any, n: int) -> Any:
+    """``n`` levels of reverse mode."""
+    for _ in range(n):
+        backend = ng.Autodiff(backend)
+    return backend
