@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad import errors, func, random
 from nestgrad.backends import NumpyBackend, get_backend
-from nestgrad.custom import define
+from nestgrad.custom import custom_jvp, custom_vjp, define
 from nestgrad.functions import (
     abs,
     acos,
@@ -121,7 +121,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
     "errors", "func", "random", "checkpoint",
-    "trace", "call", "define",
+    "trace", "call", "define", "custom_vjp", "custom_jvp",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
     "full_like",
     "add", "subtract", "multiply", "divide", "negative", "power", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log",
