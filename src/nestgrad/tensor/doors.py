@@ -25,7 +25,7 @@ def enter(level: Any, name: str, xs: Sequence[Any], dress: Callable[..., Any], f
     if strange := [x for x in tensors if x.b is not b and x.b.base != b.base]:
         raise LevelError(f"{name}: got a tensor over {strange[0].b.base!r} for {level!r}; expected one base backend for both")
     if floating and (whole := [x for x in tensors if not b.base.is_floating(bare(x.value))]):
-        raise DTypeError(f"{name}: got dtype {whole[0].dtype}; expected a floating one. Try x.astype('float64')")
+        raise DTypeError(f"{name}: got dtype {b.dtype(whole[0].value)}; expected a floating one. Try x.astype('float64')")
     _, values, marks = meet(name, *tensors)
     tape: Tape = level.tapes[-1]
     if tape in marks:

@@ -10,7 +10,9 @@ from fuzz.truth import Array, gradient
 from nestgrad import Tensor
 from nestgrad.errors import NotConnectedError, NotTrackedError
 from nestgrad.levels.coats import worn
+from nestgrad.levels.marks import opened
 from nestgrad.levels.reverse.node import Tracked
+from nestgrad.levels.traced.wire import Wire
 
 
 class LookUps(Steps):
@@ -89,7 +91,17 @@ class LookUps(Steps):
     def fits(self, root: Value, x: Value, known: tuple[Any, ...] = ()) -> int:
         """The tapes on which the dependence of ``root`` on ``x`` is all recorded: open ones, and those that old gradients know."""
         assert x.number is not None
-        return root.ledger.get(x.number, (0, 0))[0] & (self.tapes.open() | self.tapes.mask(known))
+        tapes = self.tapes.mask(known) | (self.reachable(root) & self.tapes.open())
+        return root.ledger.get(x.number, (0, 0))[0] & tapes
+
+    def reachable(self, root: Value) -> int:
+        """The tapes on which a pass from ``root`` can run: of levels that record, if one is outermost, and none under a batch or a wire."""
+        tensor = root.tensor
+        value, _ = opened(tensor.value, tensor.marks)
+        if not isinstance(value, Tracked):
+            return 0
+        floors = [coat.tape.birth for coat in worn(value) if coat.hidden or isinstance(coat, Wire)]
+        return self.tapes.since(max(floors, default=0.0)) & ~self.without_pass
 
     def derived(
         self, code: str, root: Value, x: Value, seed: Value | None, look: Callable[[], Tensor], tapes: tuple[Any, ...] | None = None
@@ -107,15 +119,19 @@ class LookUps(Steps):
             if isinstance(error, NotConnectedError) and not self.zero(true):
                 raise Wrong(f"{code}: NotConnectedError, but the derivative is {[e.value() for e in true]}") from error
             raise
-        self.counts["derivatives"] += 1
-        self.counts["derivatives not zero"] += not self.zero(true)
-        self.counts["derivatives that fit"] += bool(fits)
+        self.told(fits, true)
         assert fits or self.zero(true), f"{code}: nothing is left according to the ledger"
         best: Any = self.tapes.youngest(fits) if fits else tape
         ledger = taken_out(root.ledger, self.tapes.since(best.birth))
         if seed is not None:
             ledger = merged(ledger, seed.ledger)
         return self.put(code, result, true, ledger)
+
+    def told(self, fits: int, true: Array) -> None:
+        """Count a derivative."""
+        self.counts["derivatives"] += 1
+        self.counts["derivatives not zero"] += not self.zero(true)
+        self.counts["derivatives that fit"] += bool(fits)
 
     def zero(self, entries: Array) -> bool:
         """Whether all are zero, up to rounding."""

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from fuzz.ledger import detached, merged, taken_out
-from fuzz.pool import Pool, Value
+from fuzz.pool import Pool, Value, recording
 from fuzz.truth import Expr, add, const, cut, mul, paired, scaled, symbol, total
 from nestgrad import Tensor
-from nestgrad.levels.coats import worn
+from nestgrad.levels.coats import within
 
 
 class Steps(Pool):
@@ -24,7 +24,8 @@ class Steps(Pool):
         """Some levels of a stack, or all."""
         if self.chance(0.75):
             return None
-        return [k for k in range(1, stack.level + 1) if self.chance(0.6)] or [1]
+        numbers = recording(stack)
+        return [k for k in numbers if self.chance(0.6)] or numbers[:1]
 
     def leaf(self) -> Value:
         """A variable; now and then over memory that is shared."""
@@ -62,6 +63,8 @@ class Steps(Pool):
         if how == "variable":
             made = self.put(f"{s}.variable({v.name})", stack.variable(v.tensor), tuple(map(symbol, self.values(v))), {})
             return self.as_variable(made)
+        if how == "levels" and not stack.records:
+            how = "tensor"
         if how == "require_grad":
             made = self.put(f"{v.name}.require_grad()", v.tensor.require_grad(), v.entries, v.ledger)
         elif how == "levels":
@@ -78,7 +81,7 @@ class Steps(Pool):
 
     def new_stack(self) -> None:
         """One more stack, made late."""
-        s, stack = self.random.choice([("base", self.base), *self.stacks])
+        s, stack = self.random.choice([("base", self.base), *self.stacks, *self.doors])
         if stack.level < 4:
             self.stack(self.fresh("S"), s, stack)
 
@@ -88,16 +91,23 @@ class Steps(Pool):
         outermost = self.tapes.mask(v.tensor.tracked_on()[:1])
         return self.put(f"{v.name}.inner()", v.tensor.inner(), v.entries, taken_out(v.ledger, outermost), v.nodes)
 
-    def meant(self, stack: Any, tapes: list[Any]) -> float:
-        """Birth of the oldest tape that ``detach(level=stack)`` cuts: of the stand-in, for what a running transform has to do with."""
+    def meant(self, stack: Any, tapes: list[Any]) -> Any:
+        """The tape that a level is for a value that has to do with ``tapes``: a stand-in, for what a running transform has to do with.
+
+        ``None`` for a stand-in that nothing is on yet.
+        """
         innermost = stack
         while innermost.inner.level:
             innermost = innermost.inner
         for t in reversed(self.transforms):
             if t.birth > innermost.tape.birth and any(tape.birth >= t.birth for tape in tapes):
-                stand_in = t.stand_ins.get(stack.tape)
-                return math.inf if stand_in is None else stand_in.birth
-        return stack.tape.birth
+                return t.stand_ins.get(stack.tape)
+        return stack.tape
+
+    def known(self, v: Value) -> list[Any]:
+        """The tapes that the derivatives of a value have to do with."""
+        known = [*(coat.tape for coat in within(v.tensor.value) if coat.differentiates), *v.tensor.marks]
+        return [tape for tape in known if not tape.closed]
 
     def detach(self) -> Value:
         """A constant, on all levels or from one up."""
@@ -109,15 +119,15 @@ class Steps(Pool):
             code = f"base.tensor({v.name}.numpy())"
             return self.put(code, self.base.tensor(v.tensor.numpy()), tuple(map(const, self.values(v))), {})
         if how == "level":
-            s, stack = self.some_stack()
+            s, stack = self.some_level()
             code, t = f"{v.name}.detach(level={s})", v.tensor.detach(level=stack)
-            birth = self.meant(stack, [*v.tensor.tracked_on(), *v.tensor.marks])
+            tape = self.meant(stack, self.known(v))
+            birth = math.inf if tape is None else tape.birth
         else:
             k = self.random.randint(1, 4)
             code, t = f"{v.name}.detach(level={k})", v.tensor.detach(level=k)
-            known = [*(coat.tape for coat in worn(v.tensor.value)), *v.tensor.marks]
-            birth = min((tape.birth for tape in known if tape.number >= k and not tape.closed), default=math.inf)
-        self.tapes.mask([*v.tensor.tracked_on(), *v.tensor.marks])
+            birth = min((tape.birth for tape in self.known(v) if tape.number >= k), default=math.inf)
+        self.tapes.mask(self.known(v))
         return self.put(code, t, tuple(cut(e, birth) for e in v.entries), detached(v.ledger, self.tapes.since(birth)), v.nodes)
 
     def operation(self, x: Value | None = None, y: Value | None = None) -> Value | None:

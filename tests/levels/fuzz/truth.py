@@ -157,6 +157,17 @@ def _derivative(e: Expr, y: Expr, birth: float) -> Expr:
     return mul(scaled(Expr("pow", x, n - 1), float(n)), parts[0]) if n else scaled(parts[0], 0.0)
 
 
+def swapped(entries: Array, places: dict[Expr, Expr], memo: dict[Expr, Expr] | None = None) -> Array:
+    """``entries`` with other expressions in some places, of the same values."""
+    memo = dict(places) if memo is None else memo
+    for e in entries:
+        if e not in memo:
+            args = [swapped((a,), places, memo)[0] if isinstance(a, Expr) else a for a in e.args]
+            same = all(new is old for new, old in zip(args, e.args, strict=True))
+            memo[e] = e if same else Expr(e.op, *args)
+    return tuple(memo[e] for e in entries)
+
+
 def exact(e: Expr, memo: dict[Expr, Any] | None = None) -> Any:
     """Its value with 50 digits."""
     memo = {} if memo is None else memo

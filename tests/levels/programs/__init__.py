@@ -1,10 +1,11 @@
 """Programs that mix values of several levels, each with its right values: see ``case.py``.
 
 A to L: PDE residuals, perturbation confusion, one style inside the other, one level object over many passes, zeros and what is not
-connected, detach, broadcasting, two stacks and threads, seeds, freed graphs, several handles on one value.
+connected, detach, broadcasting, two stacks and threads, seeds, freed graphs, several handles on one value;
+M forward mode, N Taylor mode, O batches, P programs that are called.
 """
 
-from programs import confusion, handles, passes, passes_meta, residuals, stacks, styles, zeros
+from programs import confusion, forward, handles, passes, passes_meta, residuals, stacks, styles, taylor, zeros
 from programs.case import CASES, Case
 
-__all__ = ["CASES", "Case", "confusion", "handles", "passes", "passes_meta", "residuals", "stacks", "styles", "zeros"]
+__all__ = ["CASES", "Case", "confusion", "forward", "handles", "passes", "passes_meta", "residuals", "stacks", "styles", "taylor", "zeros"]

@@ -205,4 +205,3 @@ def d36_boundary_weight_only_parameters_new_points_once_no_detach_of_weight():
         lam = 0.5 * lam + 0.5 * ratio
         w = s.tensor((w - RATE * g).detach(), requires_grad=True)
     return w.detach()
-
