@@ -106,17 +106,19 @@ class Remade(Coat):
 
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run the op on the arrays, and note how."""
+        return self.noted(op, op.of(b), args, dict(zip(op.params, params, strict=True)) if params else _NOTHING)
+
+    def noted(self, op: Op, call: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run ``call``, which is how the backend does ``op``, on the arrays, and note it."""
         keeper: Any = current.get()
         if keeper is None:
             keeper = next((a.recipe.keeper for a in args if a.__class__ is Remade and a.recipe.keeper.lasting), None)
-        call = getattr(b, op.name)
-        named = dict(zip(op.params, params, strict=True)) if params else _NOTHING
         out = None
         if keeper is None or not keeper.later:
-            out = call(*[a.value if a.__class__ is Remade else a for a in args], **named)
+            out = call(*[a.value if a.__class__ is Remade else a for a in args], **params)
             if keeper is None:
                 return out
-        coat = _coat(out, [a.recipe if a.__class__ is Remade else a for a in args], call, named, keeper)
+        coat = _coat(out, [a.recipe if a.__class__ is Remade else a for a in args], call, params, keeper)
         keeper.keep(op, coat)
         return coat
 

@@ -23,14 +23,16 @@ class Region:
         parent: The region in which this one was made.
         spans: From when to when it was entered, by the clock that gives nodes their age. The last one may be open.
         policy: A keeper whose values were used inside; results are handed over to it.
+        store_waiting: Whether cotangents are stored that wait for a pass to come back.
         later: Whether ops are only noted, and run when their answers are read.
     """
 
-    __slots__ = ("_members", "later", "parent", "policy", "spans")
+    __slots__ = ("_members", "later", "parent", "policy", "spans", "store_waiting")
     lasting = False
 
-    def __init__(self, parent: "Region | None") -> None:
+    def __init__(self, parent: "Region | None", store_waiting: bool = False) -> None:
         self.parent = parent
+        self.store_waiting = store_waiting
         self.later = False
         self.spans: list[tuple[int, float]] = []
         self.policy: Any = None

@@ -33,7 +33,7 @@ class Visits:
         """Call ``follow`` for all nodes, in their order, each lot inside of its region.
 
         A cotangent that goes from one region to another is stored. All others are the region's own to forget: an older node of the same
-        region that waits for them makes them again when the pass comes to it.
+        region that waits for them has them made again when the pass comes to it, unless the region stores what waits.
         """
         outside = here = current.get()
         try:
@@ -72,7 +72,7 @@ class Visits:
                         far[parent] = to
         arrived = {node: cotangents[node] for node in lot if node in cotangents}
         _make(arrived.values())
-        noted = self._levels or bool(waiting)
+        noted = self._levels or (bool(waiting) and not here.store_waiting)
         for node, g in arrived.items():
             cotangents[node] = here.enter(g) if noted else g.value if g.__class__ is Remade else g
         if noted:
@@ -88,6 +88,9 @@ class Visits:
             c = cotangents.get(parent)
             if c is not None:
                 cotangents[parent] = here.leave(c, to)
+        if here.store_waiting:
+            for parent in waiting:
+                innermost(cotangents.get(parent), _store)
 
     def whole(self, nodes: set[Node], sent: Mapping[Node, int]) -> set[int]:
         """Numbers of the spans that hold one of the nodes, and of which not all has been followed."""
@@ -152,6 +155,12 @@ def surveyed(children: Mapping[Node, Any], seed: Any, dressed: Any) -> tuple[Vis
                             regions |= regions_of(part)
     b = dressed if levels else Reader(dressed)
     return Visits(Spans(regions), children, dressed, levels) if regions else None, b
+
+
+def _store(v: Any) -> Any:
+    if v.__class__ is Remade:
+        v.array = v.recipe.store()
+    return v
 
 
 def _make(values: Iterable[Any]) -> None:

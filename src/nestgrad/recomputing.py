@@ -13,7 +13,7 @@ from nestgrad.tensor.handle import Handle, make
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def checkpoint(f: _F) -> _F:
+def checkpoint(f: _F, *, store_waiting: bool = False) -> _F:
     """``f``, but of what it computes only its outputs are stored; backward passes make the rest again from its inputs.
 
     Values and derivatives are those of ``f`` to the last bit, at every level and order, and so are graphs, marks and errors: ``f`` runs
@@ -25,6 +25,9 @@ def checkpoint(f: _F) -> _F:
 
     Args:
         f: Takes Tensors, alone or in tuples, lists and dicts, and anything else; returns Tensors, alone or in such structures.
+        store_waiting: From second order on, a pass comes to a region several times: first to what earlier passes computed in it, later to
+            what ``f`` did. Cotangents that wait in between are made again, or, if true, stored, which takes less time and more memory. It
+            makes no difference at first order.
 
     Returns:
         A function of the same arguments. A backward pass costs the ops of ``f`` once more, one on top of it (a second derivative) those
@@ -46,7 +49,7 @@ def checkpoint(f: _F) -> _F:
     @wraps(f)
     def region(*args: Any, **kwargs: Any) -> Any:
         outer = current.get()
-        here = Region(outer)
+        here = Region(outer, store_waiting)
         given, structure = flatten((args, kwargs))
         positional, named = unflatten(structure, [_entered(here, x) if isinstance(x, Handle) else x for x in given])
         with here.entered():
