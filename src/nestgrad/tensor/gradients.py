@@ -251,7 +251,7 @@ def _batch_above(x: "Tensor", coat: Tracked) -> Coat | None:
     """The batch that ``x`` wears above ``coat``, if any: a derivative there is one for each sample, and not of x's shape."""
     if x.value is coat:
         return None
-    return next((c for c in worn(x.value) if c.hidden and c.tape.birth > coat.tape.birth and not c.tape.closed), None)
+    return next((c for c in worn(x.value) if c.hidden and c.tape.birth > coat.tape.birth), None)
 
 
 def _tracked_on(p: Any) -> list[Tape]:
