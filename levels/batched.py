@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from nestgrad.errors import LevelError, ShapeError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import on
+from nestgrad.levels.explain import explained
 from nestgrad.levels.level import Level
 from nestgrad.ops.batching import aligned, repeated
 from nestgrad.ops.table import Kind, Op
@@ -90,7 +91,14 @@ class Batch(Coat):
             else:
                 values.append(a)
                 here.append(False)
-        return batched(tape, _way(op)(b, n, values, here, params), n)
+        try:
+            out = _way(op)(b, n, values, here, params)
+        except ShapeError as error:
+            if type(error) is not ShapeError:
+                raise
+            told = ValueError(f"in front, there is an axis of {n} samples: {error}")
+            raise explained(told, op, args, params, b.shape) from error
+        return batched(tape, out, n)
 
 
 @cache
@@ -212,7 +220,7 @@ def unbatch(b: Any, p: Any, tape: Tape, size: int, axis: int) -> Any:
     """
     coat = on(p, tape)
     if coat is None:
-        inner = repeated(b, p, size) if not isinstance(p, (int, float)) else b.base.full((size,), p)
+        inner = repeated(b, p, size)
     elif coat is not p:
         raise LevelError(f"unbatch: got a tensor on {p.tape}, above the samples of {tape}; expected none above. Try to leave it first")
     elif coat.size != size:

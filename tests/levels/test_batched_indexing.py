@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nestgrad import Autodiff, Batched, NumpyBackend, func
+from nestgrad import Autodiff, Batched, NumpyBackend, call, func, trace
 from nestgrad.backends import TorchBackend
 from nestgrad.errors import IndexRangeError, LevelError
 
@@ -144,6 +144,24 @@ def test_an_index_out_of_range_is_an_error(base):
     for far in ([0, 4, 1], [0, -5, 1]):
         with pytest.raises(IndexRangeError, match=rf"got index {far[1]} for an axis of size 4 \(shape \(4, 5, 6\)\)"):
             B.batch(X)[B.batch(np.array(far))]
+
+
+@pytest.mark.parametrize("form", [lambda i: i, lambda i: (i[:1], i[1:]), lambda i: (1, i), lambda i: (i, -1), lambda i: (ALL, i)])
+def test_a_program_run_with_an_index_out_of_range_never_takes_another_entry(form, base):
+    """Not one of another row, nor of another sample, though all rows are laid one after the other."""
+    x = np.arange(64.0).reshape(4, 4, 4)
+    i = np.zeros((4, 2), int)
+    program = trace(func.vmap(lambda x, i: x[form(i)]))(base.tensor(x), base.tensor(i))
+    for place in np.ndindex(4, 2):
+        for k in (3, -4, 4, -5, 8, 100, -100):
+            there = i.copy()
+            there[place] = k
+            if -4 <= k < 4:
+                right = [a[form(at)] for a, at in zip(x, there, strict=True)]
+                np.testing.assert_array_equal(call(program, base.tensor(x), base.tensor(there)).numpy(), right)
+            else:
+                with pytest.raises(IndexRangeError):
+                    call(program, base.tensor(x), base.tensor(there))
 
 
 def test_a_mask_that_differs_is_an_error(base):

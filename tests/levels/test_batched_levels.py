@@ -306,17 +306,19 @@ def test_doors_say_what_they_expect():
 
 
 def test_shapes_that_do_not_fit_are_errors_for_samples_too(base):
+    """And messages have the shapes that the function sees, where one can know what is wrong."""
     B = Batched(base)
     x = B.batch(np.ones((4, 4, 3)))
-    for what in (
-        lambda: x + B.batch(np.ones((4, 2))),
-        lambda: x @ np.ones((4, 2)),
-        lambda: x.reshape(4, 4),
-        lambda: x.broadcast_to(2, 2, 4, 2),
-        lambda: ng.concat([x, np.ones((4, 2))]),
-        lambda: ng.einsum("ij,jk->ik", x, np.ones((4, 2))),
-    ):
-        with pytest.raises(ShapeError):
+    for what, message in [
+        (lambda: x + B.batch(np.ones((4, 2))), r"add: got shape \(4, 3\), shape \(2,\); sizes 3 and 2 on axis -1 do not broadcast"),
+        (lambda: x @ np.ones((4, 2)), r"matmul: got shape \(4, 3\), shape \(4, 2\); the last axis of the first \(3\) must equal"),
+        (lambda: x.reshape(4, 4), r"reshape: got \(4, 4\) for shape \(4, 3\)"),
+        (lambda: x.broadcast_to(2, 2, 4, 2), r"broadcast_to: got \(2, 2, 4, 2\) for shape \(4, 3\)"),
+        (lambda: ng.concat([x, np.ones((4, 2))]), r"concat: got shapes \[\(4, 3\), \(4, 2\)\]"),
+        (lambda: ng.einsum("ij,jk->ik", x, np.ones((4, 2))), "einsum: got 'ij,jk->ik' for shapes"),
+        (lambda: x.at[0].add(B.batch(np.ones((4, 2)))), r"index_add: got shape \(4, 3\), shape \(2,\), .* an axis of 4 samples"),
+    ]:
+        with pytest.raises(ShapeError, match=message):
             what()
 
 

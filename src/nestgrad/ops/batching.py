@@ -186,9 +186,12 @@ def to_rows(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], count: int) -
 
 
 def _laid(b: Any, y: Any, n: int, count: int) -> Any:
-    """Positions among ``count`` rows of each sample as positions among the rows of all samples."""
-    first = b.base.mul(b.base.arange(0, n), count)
-    return b.add(y, b.reshape(first, (n, *(1,) * (len(b.shape(y)) - 1))))
+    """Positions among ``count`` rows of each sample as positions among the rows of all samples.
+
+    One that is out of range stays out of range: it must not be a row of another sample.
+    """
+    first = b.reshape(b.base.mul(b.base.arange(0, n), count), (n, *(1,) * (len(b.shape(y)) - 1)))
+    return b.where(b.logical_and(b.ge(y, 0), b.lt(y, count)), b.add(y, first), n * count)
 
 
 def _is_array(item: Any) -> bool:

@@ -20,11 +20,10 @@ def gathered(b: Any, x: Any, index: tuple[Any, ...]) -> Any:
     named = [k for k, item in enumerate(index) if not isinstance(item, slice)]
     rest = [k for k in range(len(shape)) if k not in named]
     x = b.reshape(b.permute(x, (*named, *rest)), (prod(shape[k] for k in named), *(shape[k] for k in rest)))
-    place: Any = 0
-    for k in named:
-        item, n = index[k], shape[k]
-        item = item % n if isinstance(item, int) else b.where(b.lt(item, 0), b.add(item, n), item)
-        place = item if k == named[0] else _beside(b, place, n, item)
+    place, total = _counted(b, index[named[0]], shape[named[0]]), shape[named[0]]
+    for k in named[1:]:
+        place = _beside(b, place, total, _counted(b, index[k], shape[k]), shape[k])
+        total *= shape[k]
     out = b.rows(x, place)
     count = len(b.shape(place))
     if named[-1] - named[0] >= len(named):  # arrays that a slice keeps apart: their axes stay in front
@@ -34,7 +33,21 @@ def gathered(b: Any, x: Any, index: tuple[Any, ...]) -> Any:
     return b.permute(out, order) if before else out
 
 
-def _beside(b: Any, place: Any, n: int, item: Any) -> Any:
-    """Positions on one more axis, of size ``n``; both may be ints."""
+def _counted(b: Any, item: Any, n: int) -> Any:
+    """Positions from 0 on, where negative ones count from the end of an axis of size ``n``. Those out of range become ``n``.
+
+    So they stay out of range on all axes together, where ``rows`` finds them. The numbers are checked before, but not those that a
+    recorded program is run on later.
+    """
+    if isinstance(item, int):
+        return item % n
+    item = b.where(b.lt(item, 0), b.add(item, n), item)
+    return b.where(b.logical_and(b.ge(item, 0), b.lt(item, n)), item, n)
+
+
+def _beside(b: Any, place: Any, total: int, item: Any, n: int) -> Any:
+    """Positions on axes of ``total`` entries together with an axis of size ``n``; both may be ints, and out of range."""
     ahead = place * n if isinstance(place, int) else b.mul(place, n)
-    return ahead + item if isinstance(ahead, int) and isinstance(item, int) else b.add(ahead, item)
+    if isinstance(item, int):
+        return ahead + item if isinstance(ahead, int) else b.add(ahead, item)
+    return b.where(b.lt(item, n), b.add(item, ahead), total * n)
