@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-NAMES = ("pinn", "per_op", "chain", "steps")
+NAMES = ("pinn", "per_op", "chain", "steps", "modes")
 
 
 def machine() -> str:
@@ -59,6 +59,8 @@ def main() -> None:
             write(name, text)
     if options.write:
         write("machine", machine())
+        if "modes" in options.names:
+            subprocess.run([sys.executable, "-m", "benchmarks.growth"], check=True)
 
 
 if __name__ == "__main__":
