@@ -10,7 +10,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad import errors, func, random
+from nestgrad import errors, func, implicit, random
 from nestgrad.backends import NumpyBackend, get_backend
 from nestgrad.custom import custom_jvp, custom_vjp, define
 from nestgrad.functions import (
@@ -120,7 +120,7 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 __all__ = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "random", "checkpoint",
+    "errors", "func", "implicit", "random", "checkpoint",
     "trace", "call", "define", "custom_vjp", "custom_jvp",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
     "full_like",

@@ -60,6 +60,10 @@ class GraphFreedError(NestgradError, RuntimeError):
     """A graph whose saved values were freed by ``retain_graph=False`` is used again."""
 
 
+class ConvergenceError(NestgradError, ArithmeticError):
+    """An iteration that found no solution, or a solution that is none."""
+
+
 class MutatedError(NestgradError, RuntimeError):
     """Memory shared with its owner was written into while a graph still reads it."""
 

@@ -129,7 +129,8 @@ def _forward(b: Any, coat: Dual, op: Op, args: Sequence[Any], params: tuple[Rule
 
 def _taylor(b: Any, coat: Series, op: Op, args: Sequence[Any], params: tuple[Rules]) -> Any:
     """``z' = push(x')``, on series of one order less."""
-    tape, order, rules = coat.tape, coat.order, params[0]
+    tape, rules = coat.tape, params[0]
+    order = max(a.order for a in args if isinstance(a, Series) and a.tape is tape)  # the value was made on series of one order less
     found = [coefficients(a, tape) for a in args]
     out = b.run(op, [terms[0] for terms in found], params)
     lower = [_series(tape, terms, order - 1) for terms in found]

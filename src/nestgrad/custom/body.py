@@ -10,13 +10,15 @@ from nestgrad.errors import LevelError, RuleError, ShapeError
 from nestgrad.func.run import Run, as_leaf, outside
 from nestgrad.func.trees import flatten, parted, shown, unflatten
 from nestgrad.levels.base import Coat
+from nestgrad.levels.batched import Batch
 from nestgrad.levels.coats import bare, within
 from nestgrad.levels.marks import NONE, Marks
+from nestgrad.levels.recipe import Remade
+from nestgrad.levels.shared import Shared
 from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, is_scalar, make
 
-_GIVEN = object()
 _PLAIN = (bool, int, float, str, bytes, complex, slice, type(None), type(Ellipsis))
 """What may be saved beside Tensors and arrays: data in which no Tensor can hide."""
 
@@ -39,6 +41,10 @@ class Call:
             leaves, structure = flatten(a)
             self.leaves += leaves
             self.structures.append(structure)
+        b = next((leaf.b for leaf in self.leaves if isinstance(leaf, Handle)), None)
+        for k, leaf in enumerate(self.leaves):
+            if b is not None and not isinstance(leaf, Handle) and not is_scalar(leaf) and b.base.accepts(leaf):
+                self.leaves[k] = as_leaf(name, leaf, b)
         self.places = [k for k, leaf in enumerate(self.leaves) if isinstance(leaf, Handle)]
 
     def begin(self, b: Any, values: Sequence[Any]) -> None:
@@ -49,9 +55,9 @@ class Call:
         for k in self.places:
             self.leaves[k] = None
 
-    def trees(self, tensors: Sequence[Any], others: Any = _GIVEN) -> tuple[Any, ...]:
-        """The arguments with other Tensors; ``others`` in the place of what is none."""
-        leaves = list(self.leaves) if others is _GIVEN else [others] * len(self.leaves)
+    def trees(self, tensors: Sequence[Any], others: Callable[[Any], Any] = lambda leaf: leaf) -> tuple[Any, ...]:
+        """The arguments with other Tensors; ``others`` of what is none in its place."""
+        leaves = [others(leaf) for leaf in self.leaves]
         for k, x in zip(self.places, tensors, strict=True):
             leaves[k] = x
         return parted(self.structures, leaves)
@@ -188,10 +194,13 @@ class Body:
             start = stop
         return found
 
-    def result(self, outs: Mapping[int, Tensor], others: Any = _GIVEN) -> Any:
-        """What was returned, with other floating outputs; ``others`` in the place of the rest."""
-        own = self.leaves if others is _GIVEN else [others] * len(self.leaves)
-        return unflatten(self.structure, [outs.get(k, x) for k, x in enumerate(own)])
+    def result(self, outs: Mapping[int, Tensor]) -> Any:
+        """What was returned, with other floating outputs."""
+        return unflatten(self.structure, [outs.get(k, x) for k, x in enumerate(self.leaves)])
+
+    def cotangents(self, outs: Mapping[int, Tensor]) -> Any:
+        """The structure of what was returned, with a cotangent for each floating output, and ``None`` for the others."""
+        return unflatten(self.structure, [outs.get(k) for k in range(len(self.leaves))])
 
     def saved_tree(self, saved: Sequence[Any], out: Mapping[int, Tensor]) -> Any:
         """What was saved, with other values."""
@@ -212,6 +221,13 @@ class Body:
                 f"{self.call.name}: its tangent rule returned {shown(have)}; expected the structure of the output, {shown(self.structure)}"
             )
         return self.packed(b, {k: self.call.checked("the tangent", leaves[k], self.likes[k], known) for k in self.parts})
+
+
+def plain(p: Any) -> Any:
+    """The value on no level but those of batches; in a trace, the example."""
+    if not isinstance(p, Coat) or isinstance(p, (Shared, Remade)):
+        return p
+    return p.mapped(plain) if isinstance(p, Batch) else plain(p.value)
 
 
 def refuse_strangers(name: str, found: Sequence[Tensor], known: Sequence[Any]) -> None:

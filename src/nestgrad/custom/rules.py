@@ -10,18 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad.custom.attach import Rules, attach, lowered
-from nestgrad.custom.body import Body, Call, refuse_strangers
+from nestgrad.custom.body import Body, Call, plain, refuse_strangers
 from nestgrad.custom.transposition import Linear, transposed
 from nestgrad.errors import LevelError, RuleError
 from nestgrad.func.trees import flatten
 from nestgrad.levels.base import Coat
-from nestgrad.levels.batched import Batch
 from nestgrad.levels.coats import within
 from nestgrad.levels.marks import NONE, join, opened
 from nestgrad.levels.mixing import fitted
-from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
-from nestgrad.levels.shared import Shared
 from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.handle import Handle, meet
 
@@ -131,7 +128,7 @@ class Custom:
         """
         refuse_strangers(call.name, body.found, inner)
         if any(_unrecorded(coat) for v in inner for coat in within(v)):
-            again = Body(call, self._body(kwargs), [_plain(v) for v in inner], NONE)
+            again = Body(call, self._body(kwargs), [plain(v) for v in inner], NONE)
             refuse_strangers(call.name, again.found, [])
         elif any(isinstance(coat, Linear) for v in values for coat in within(v)):
             Body(call, self._body(kwargs), values, NONE)  # which raises if it is not linear
@@ -211,7 +208,7 @@ class _Given(Rules):
                 found[i] = c
             return found
         whole = {} if out is None else self.body.unpacked(b, out, NONE)
-        seeds = self.body.result(self.body.unpacked(b, g, NONE), others=None)
+        seeds = self.body.cotangents(self.body.unpacked(b, g, NONE))
         result = self.call.run(self.custom.bwd, (self.body.saved_tree(saved, whole), seeds))
         return self.call.cotangents(result, [g, out, *saved])
 
@@ -230,7 +227,7 @@ class _Given(Rules):
         primals = call.trees(call.tensors(xs))
         moves = [self._zeros(b, *like) if t is None else t for t, like in zip(ts, call.likes, strict=True)]
         tangents = [x if floating else None for x, floating in zip(call.tensors(moves), call.floating, strict=True)]
-        pair = call.run(self.custom.rule, (primals, call.trees(tangents, others=None)))
+        pair = call.run(self.custom.rule, (primals, call.trees(tangents, _still)))
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise RuleError(f"{self.name}: the tangent rule returned a {type(pair).__name__}; expected a tuple (out, tangent)")
         return self.body.tangent(b, pair[1], [*xs, *ts])
@@ -239,13 +236,11 @@ class _Given(Rules):
         return b.base.full(shape, 0, dtype)
 
 
+def _still(leaf: Any) -> Any:
+    """The tangent of what is no Tensor: zero of a number."""
+    return 0.0 if isinstance(leaf, (int, float)) and not isinstance(leaf, bool) else None
+
+
 def _unrecorded(coat: Coat) -> bool:
     """Whether a level keeps no graph by which one could tell where a value comes from."""
     return isinstance(coat, Wire) or (coat.differentiates and not isinstance(coat, Tracked))
-
-
-def _plain(p: Any) -> Any:
-    """The value on no level but those of batches; in a trace, the example."""
-    if not isinstance(p, Coat) or isinstance(p, (Shared, Remade)):
-        return p
-    return p.mapped(_plain) if isinstance(p, Batch) else _plain(p.value)
