@@ -64,7 +64,7 @@ class Balanced(Policy):
     (2,)
     """
 
-    def __init__(self, limit: int = 16, store: tuple[str, ...] = ()) -> None:
+    def __init__(self, limit: int = 64, store: tuple[str, ...] = ()) -> None:
         if not isinstance(limit, int) or limit < 1:
             raise LevelError(f"Balanced: got limit={limit!r}; expected an int from 1 on, the number of ops that may run again for an array")
         names = (store,) if isinstance(store, str) else tuple(store)
@@ -74,8 +74,9 @@ class Balanced(Policy):
         self.store = names
 
     def cheap(self, op: Op) -> bool:
-        """Whether it works entry by entry, or moves entries about."""
-        return (op.kind in (Kind.ELEMENTWISE, Kind.CONSTANT) or op.broadcasts or op.name in _MOVERS) and op.name not in self.store
+        """Whether it works entry by entry, or moves entries about. Of an op that is in no table nobody knows what it costs."""
+        entrywise = op.kind in (Kind.ELEMENTWISE, Kind.CONSTANT) or op.broadcasts or op.name in _MOVERS
+        return entrywise and op.name not in self.store and TABLE.get(op.name) is op
 
     def __repr__(self) -> str:
         return f"Balanced(limit={self.limit}{f', store={self.store}' if self.store else ''})"

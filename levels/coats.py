@@ -7,6 +7,7 @@ from typing import Any
 
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked, connection, identity, leaves
 
 
@@ -120,7 +121,7 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
 
     So a linear function has zero curvature, and a variable made anew by mistake still shows.
     """
-    if not isinstance(root, Coat):
+    if not isinstance(root, Coat) or root.__class__ is Remade:
         return g
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
         return g.mapped(lambda part: tied(part, root, g.under(shape)))

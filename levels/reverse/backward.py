@@ -92,10 +92,11 @@ class Pass:
             self.asked.add(target)
             if target not in self.sent:
                 needed = self._needed((target,))
-                self._run(*(needed, ()) if self.regions is None else self._whole(needed))
+                self._run(*(needed, ()) if self.regions is None or self.regions.levels else self._whole(needed))
         g = self.cotangents.get(target)
         if isinstance(g, Coat):  # what goes to the user keeps nothing of how it was made
             g = self.cotangents[target] = settled(g)
+            cool()
         return g
 
     def run(self, targets: Iterable[Node], free: bool = False) -> None:
@@ -162,7 +163,10 @@ class Pass:
         return needed
 
     def _whole(self, needed: set[Node]) -> tuple[set[Node], set[Node]]:
-        """Look-ups come one by one, but a region is made again once: all that is in it goes on to all its inputs."""
+        """Look-ups come one by one, but a region is made again once: all that is in it goes on to all its inputs.
+
+        Not where older levels record: there, what is recorded first counts, since sums of their passes are formed by age.
+        """
         regions, children = self.regions, self.find()
         assert regions is not None
         spans: set[int] = set()

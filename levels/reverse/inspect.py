@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.recipe import Recipe, Remade
 from nestgrad.levels.reverse.backward import Pass
 from nestgrad.levels.reverse.node import Node, Tracked
 
@@ -63,8 +64,21 @@ def listed(tape: Tape) -> str:
 
 
 def _weigh(value: Any, arrays: dict[int, int]) -> None:
-    while isinstance(value, Coat):
+    """Add the arrays that a saved value keeps alive, each once."""
+    while isinstance(value, Coat) and value.__class__ is not Remade:
         value = value.value
-    size = getattr(value, "nbytes", None)
-    if isinstance(size, int):
-        arrays[id(value)] = size
+    stack = [value]
+    seen: set[int] = set()
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if value.__class__ is Remade:
+            stack += [value.array, value.recipe]
+        elif value.__class__ is Recipe:
+            stack += [value.there(), *value.args]
+        elif isinstance(value, Coat):  # shared memory
+            stack.append(value.value)
+        elif isinstance(size := getattr(value, "nbytes", None), int):
+            arrays[id(value)] = size

@@ -16,11 +16,12 @@ class Visits:
     """The regions of the nodes under a root.
 
     Attributes:
+        levels: Whether older levels record what the pass does.
         nodes: The nodes of each span, by its number: those that were recorded in one go inside of a region.
     """
 
     def __init__(self, spans: Spans, nodes: Iterable[Node], dressed: Any, levels: bool) -> None:
-        self._spans, self._dressed, self._levels = spans, dressed, levels
+        self._spans, self._dressed, self.levels = spans, dressed, levels
         self.nodes: dict[int, list[Node]] = {}
         for node in nodes:
             k = spans.at(node.age)
@@ -72,12 +73,12 @@ class Visits:
                         far[parent] = to
         arrived = {node: cotangents[node] for node in lot if node in cotangents}
         _make(arrived.values())
-        noted = self._levels or (bool(waiting) and not here.store_waiting)
+        noted = self.levels or (bool(waiting) and not here.store_waiting)
         for node, g in arrived.items():
             cotangents[node] = here.enter(g) if noted else g.value if g.__class__ is Remade else g
         if noted:
             into = {**into, **dict.fromkeys(there.union(far), self._dressed)}
-            if not self._levels:
+            if not self.levels:
                 into |= dict.fromkeys(waiting, Later(self._dressed, here))
         began = now()
         follow(lot, into)
@@ -130,12 +131,14 @@ class Later:
         if name not in TABLE:
             return method
 
+        region = self._region
+
         def op(*args: Any, **params: Any) -> Any:
-            self._region.later = True
+            region.later = True
             try:
                 return method(*args, **params)
             finally:
-                self._region.later = False
+                region.later = False
 
         setattr(self, name, op)
         return op

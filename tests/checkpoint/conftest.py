@@ -1,6 +1,7 @@
-"""The modules of this folder are imported by their own names."""
+"""The modules of this folder, and those of ``tests/cost``, are imported by their own names."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cost")]

@@ -1,7 +1,6 @@
 """Checkpointing changes what is stored, and nothing else: every derivative is equal to the last bit, at every order."""
 
-from functools import cache
-from typing import Any
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from nestgrad import Balanced
 from nestgrad.backends import NumpyBackend, TorchBackend
 
 BACKENDS = {"numpy": NumpyBackend, "torch": TorchBackend}
-SOME: Any = [Balanced(), None]
 WAYS = {
     "regions": (ng.checkpoint, (None,)),
+    "regions that store what waits": (partial(ng.checkpoint, store_waiting=True), (None,)),
     "nested regions": (lambda f: ng.checkpoint(lambda *xs: ng.checkpoint(f)(*xs)), (None,)),
     "balanced": (lambda f: f, (Balanced(),)),
     "barely balanced": (lambda f: f, (Balanced(limit=1),)),
@@ -25,8 +24,8 @@ WAYS = {
 
 
 @cache
-def plain(backend: str, depth: int) -> list[np.ndarray]:
-    return derivatives(stack_of(BACKENDS[backend](), depth))
+def plain(backend: str, depth: int, lazy: bool = False) -> list[np.ndarray]:
+    return derivatives(stack_of(BACKENDS[backend](), depth), lazy=lazy)
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["at once", "one by one"])
@@ -37,7 +36,7 @@ def test_derivatives_are_equal(backend, way, depth, lazy):
     wrap, policies = WAYS[way]
     for size in (1, 2, 3):
         found = derivatives(stack_of(BACKENDS[backend](), depth, policies), wrap, size, lazy)
-        for ours, theirs in zip(found, plain(backend, depth), strict=True):
+        for ours, theirs in zip(found, plain(backend, depth, lazy), strict=True):
             np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
