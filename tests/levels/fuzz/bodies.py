@@ -25,6 +25,7 @@ class Body:
         chosen: Number of the argument that it builds on.
         out: Its last value.
         tape: The transform's.
+        under: That of the next coat of the argument: the outer transform's, if there are two.
     """
 
     def __init__(self, program: Doors, given: Sequence[Value], scalar: bool = False, truth: Sequence[Array] | None = None) -> None:
@@ -34,6 +35,7 @@ class Body:
         self.chosen = program.random.randrange(len(given))
         self.out: Value | None = None
         self.tape: Any = None
+        self.under: Any = None
 
     def __call__(self, *zs: Tensor) -> Tensor:
         """Run it."""
@@ -41,7 +43,7 @@ class Body:
         p.depth += 1
         before = p.transforms
         try:
-            self.tape = next(worn(zs[self.chosen].value)).tape
+            self.tape, self.under = ([coat.tape for coat in worn(zs[self.chosen].value)] * 2)[:2]
             p.transforms = running_now()[::-1]
             for k, (z, given, truth) in enumerate(zip(zs, self.given, self.truth, strict=True)):
                 self.arguments.append(self.argument(f"z{k}", z, given, truth))

@@ -88,11 +88,15 @@ class Doors(LookUps):
     def batch(self, s: str, level: Any) -> Value:
         """Two values as one."""
         tape = level.tapes[-1]
-        size = self.random.choice(self.sizes)
-        pair = [self.some(size) if any(len(v.entries) == size for v in self.pool) else self.constant(size) for _ in range(2)]
+        pair = self.pair()
         made = level.batch(stack([v.tensor for v in pair]))
         known = pair[self.lane(tape)]
         return self.put(f"{s}.batch(stack([{pair[0].name}, {pair[1].name}]))", made, known.entries, merged(*(v.ledger for v in pair)))
+
+    def pair(self) -> list[Value]:
+        """Two values of one size."""
+        size = self.random.choice(self.sizes)
+        return [self.some(size) if any(len(v.entries) == size for v in self.pool) else self.constant(size) for _ in range(2)]
 
     def unbatch(self, s: str, level: Any) -> Value:
         """One value of two."""

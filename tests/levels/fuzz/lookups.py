@@ -122,7 +122,8 @@ class LookUps(Steps):
         self.told(fits, true)
         assert fits or self.zero(true), f"{code}: nothing is left according to the ledger"
         best: Any = self.tapes.youngest(fits) if fits else tape
-        ledger = taken_out(root.ledger, self.tapes.since(best.birth))
+        # on a younger one still, if the root is only tied there: it is zero then
+        ledger = taken_out(root.ledger, self.tapes.since(best.birth if tape is None else max(best.birth, tape.birth)))
         if seed is not None:
             ledger = merged(ledger, seed.ledger)
         return self.put(code, result, true, ledger)

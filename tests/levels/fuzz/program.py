@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from fuzz.calls import Calls
 from fuzz.pool import EXPECTED, Value, Wrong
+from fuzz.samples import Samples
 from nestgrad.errors import GraphFreedError
 from nestgrad.levels.base import running
 
 __all__ = ["Program", "Value", "Wrong"]
 
 
-class Program(Calls):
+class Program(Samples):
     """A random program."""
 
     def run(self, steps: int = 25) -> None:
@@ -50,9 +50,9 @@ class Program(Calls):
         """What to do next."""
         deep = self.depth < 2
         weights = {
-            self.operation: 40, self.differentiate: 24, self.reverse: 8 if deep else 0, self.push: 5 if deep else 0,
-            self.second: 2 if deep else 0, self.called: 3 if deep else 0, self.door: 20 if self.doors else 0, self.remade: 6,
-            self.leaf: 4, self.detach: 4, self.constant: 3, self.inner: 3, self.late: 3, self.pull: 2 if self.pullbacks else 0,
-            self.lift: 1, self.new_stack: 1,
+            self.operation: 40, self.differentiate: 24, self.reverse: 8 if deep else 0, self.push: 4 if deep else 0,
+            self.second: 2 if deep else 0, self.mapped: 2 if deep else 0, self.jacobian: 2 if deep else 0,
+            self.called: 2 if deep else 0, self.door: 20 if self.doors else 0, self.remade: 6, self.leaf: 4, self.detach: 4,
+            self.constant: 3, self.inner: 3, self.late: 3, self.pull: 2 if self.pullbacks else 0, self.lift: 1, self.new_stack: 1,
         }  # fmt: skip
         return self.random.choices(list(weights), list(weights.values()))[0]

@@ -9,7 +9,7 @@ from fuzz.ledger import merged
 from fuzz.pool import Value
 from fuzz.transforms import Transforms
 from fuzz.truth import Array, Expr, derivative, mul, name, scaled, total
-from nestgrad import Tensor, func
+from nestgrad import Tensor, func, stack
 
 
 class Pushes(Transforms):
@@ -71,6 +71,11 @@ SECOND: dict[str, Callable[[Callable[[Tensor], Tensor], Any], Any]] = {
     "grad of jvp": lambda f, x: func.grad(lambda t: _tangent(f, t))(x),
     "jvp of jvp": lambda f, x: _tangent(lambda t: _tangent(f, t), x),
     "taylor": lambda f, x: func.taylor(f, x, 1.0, order=2)[2] * 2.0,
+    "hessian": lambda f, x: func.hessian(f)(x),
+    "jacrev of jacfwd": lambda f, x: func.jacrev(func.jacfwd(f))(x),
+    "vmap of grad of grad": lambda f, x: func.vmap(func.grad(func.grad(f)))(stack([x, 0.3]))[0],
+    "vmap of jvp of grad": lambda f, x: func.vmap(lambda t: _tangent(func.grad(f), t))(stack([-0.4, x]))[1],
+    "grad of vmap of grad": lambda f, x: func.grad(lambda t: func.vmap(func.grad(f))(stack([t, 0.2])).sum())(x),
     "linearize of grad": lambda f, x: func.linearize(func.grad(f), x)[1](1.0),
 }
 """Second derivatives of a function of a number."""

@@ -5,7 +5,35 @@ connected, detach, broadcasting, two stacks and threads, seeds, freed graphs, se
 M forward mode, N Taylor mode, O batches, P programs that are called.
 """
 
-from programs import confusion, forward, handles, passes, passes_meta, residuals, stacks, styles, taylor, zeros
+from programs import (
+    batches,
+    called,
+    confusion,
+    forward,
+    handles,
+    passes,
+    passes_meta,
+    residuals,
+    stacks,
+    styles,
+    taylor,
+    zeros,
+)
 from programs.case import CASES, Case
 
-__all__ = ["CASES", "Case", "confusion", "forward", "handles", "passes", "passes_meta", "residuals", "stacks", "styles", "taylor", "zeros"]
+__all__ = [
+    "CASES",
+    "Case",
+    "batches",
+    "called",
+    "confusion",
+    "forward",
+    "handles",
+    "passes",
+    "passes_meta",
+    "residuals",
+    "stacks",
+    "styles",
+    "taylor",
+    "zeros",
+]
