@@ -63,26 +63,25 @@ class Dressed:
             coats = [a for a in args if isinstance(a, Coat)]
             if not coats:
                 return fast(*args, **params)
-            if all(a.__class__ is Remade for a in coats):  # constants: what is noted must be what would run without a note
-                return coats[0].noted(op, fast, args, params)
+            first = coats[0]
+            if isinstance(first, Remade) and all(isinstance(a, Remade) for a in coats):
+                return first.noted(op, fast, args, params)  # constants: what is noted must be what would run without a note
             return function(self, *args, **params)
 
         return composite
 
     def mixed(self, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run an op by the youngest coat that an argument wears: the way for all kinds of coats."""
-        youngest: Coat = max((a for a in args if isinstance(a, Coat)), key=lambda coat: coat.tape.birth)
-        if op.on is not None:
-            for kind, rule in op.on.items():
-                if isinstance(youngest, kind):
-                    return rule(self, youngest, op, args, params)
-            if youngest.differentiates:
-                raise LevelError(f"{op.name}: got a value of {youngest.tape}; this op does not know its derivative on that kind of level")
+        youngest = None
+        for a in args:
+            if isinstance(a, Coat) and (youngest is None or a.tape.birth > youngest.tape.birth):
+                youngest = a
+        assert youngest is not None
         return youngest.apply(self, op, args, params)
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """An op on values that a coat's ``apply`` has made of its arguments."""
-        return op.of(self)(*args, **dict(zip(op.params, params, strict=True)))
+        return op.of(self)(*args, **dict(zip(op.params, params, strict=True))) if op.variadic else op.of(self)(*args, *params)
 
     def own(self, op: Op) -> Callable[..., Any]:
         """An op that is in no table, as a method. Those of any number of arguments may be made by the thousand, so they are not kept."""

@@ -60,7 +60,8 @@ class Region:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Ops that run meanwhile are the region's own; at the end it forgets its arrays."""
-        token = current.set(self)
+        here: Region | None = self
+        token = current.set(here)
         began = now()
         self.spans.append((began, inf))
         try:
@@ -145,7 +146,7 @@ def regions_of(p: Any) -> set[Region]:
     """The region whose array is under the coats of ``p``, and those around it."""
     found: set[Region] = set()
     while isinstance(p, Coat):
-        if p.__class__ is Remade:
+        if isinstance(p, Remade):
             region = p.recipe.keeper if p.recipe.keeper.__class__ is Region else None
             while region is not None:
                 found.add(region)

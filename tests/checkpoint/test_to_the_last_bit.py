@@ -34,7 +34,7 @@ def plain(backend: str, depth: int, lazy: bool = False) -> list[np.ndarray]:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_derivatives_are_equal(backend, way, depth, lazy):
     wrap, policies = WAYS[way]
-    for size in (1, 2, 3):
+    for size in (1, 2, 3) if depth < 3 else (2,):
         found = derivatives(stack_of(BACKENDS[backend](), depth, policies), wrap, size, lazy)
         for ours, theirs in zip(found, plain(backend, depth, lazy), strict=True):
             np.testing.assert_array_equal(ours, theirs, strict=True)
