@@ -68,10 +68,10 @@ def main() -> None:
     print(dict(counted.calls))
     assert counted.calls == {"mul": 2, "tanh": 1, "sum": 1, "reshape": 1, "broadcast_to": 1, "tanh_vjp": 1}
 
-    S = Counted(ng.Autodiff(ng.NumpyBackend()))  # and what runs on the level around it is the function
-    x = S.tensor([0.1, 0.2, 0.3], requires_grad=True)
-    f(S, x).wrt(x)
-    assert S.calls == {"mul": 1, "tanh": 1, "sum": 1}
+    around = Counted(ng.Autodiff(ng.NumpyBackend()))  # and on the level around it runs the function
+    x = around.tensor([0.1, 0.2, 0.3], requires_grad=True)
+    f(around, x).wrt(x)
+    assert around.calls == {"mul": 1, "tanh": 1, "sum": 1}
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The testing kit that ships: checks of derivatives, of ops and of backends.
+"""The testing kit that ships: checks of derivatives, of ops, of backends and of levels.
 
-``BackendConformance`` needs pytest, which is imported when the class is first asked for.
+``BackendConformance`` and ``LevelConformance`` need pytest, which is imported when one of the classes is first asked for.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from nestgrad.testing.operations import check_op
 
 if TYPE_CHECKING:
     from nestgrad.testing.conformance import BackendConformance
+    from nestgrad.testing.levels import LevelConformance
 
-__all__ = ["BackendConformance", "check_grads", "check_op"]
+__all__ = ["BackendConformance", "LevelConformance", "check_grads", "check_op"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +20,8 @@ def __getattr__(name: str) -> Any:
         from nestgrad.testing.conformance import BackendConformance
 
         return BackendConformance
+    if name == "LevelConformance":
+        from nestgrad.testing.levels import LevelConformance
+
+        return LevelConformance
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,18 +1,18 @@
 """``BackendConformance``: the tests of every backend, as a class to subclass. Needs pytest."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from nestgrad.backends.base import missing
-from nestgrad.ops import TABLE, Op
+from nestgrad.ops import Op
 from nestgrad.testing.differences import precision
-from nestgrad.testing.operations import check_op, samples_of
+from nestgrad.testing.operations import check_op
+from nestgrad.testing.suite import Suite
 
 
-class BackendConformance:
+class BackendConformance(Suite):
     """What a backend has to do, and the derivatives of all ops on it, to third order on three levels.
 
     Subclass it in a test module, under a name that pytest collects::
@@ -28,7 +28,6 @@ class BackendConformance:
     """
 
     backend: ClassVar[Any] = None
-    xfails: ClassVar[Mapping[str, str]] = {}
     order: ClassVar[int] = 3
 
     def make_backend(self) -> Any:
@@ -37,28 +36,10 @@ class BackendConformance:
             raise NotImplementedError(f"{type(self).__name__}: set `backend`, or override make_backend")
         return type(self).backend() if isinstance(type(self).backend, type) else type(self).backend
 
-    # pytest
-
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """One test for each op that there is when the tests are collected."""
-        if "op" in metafunc.fixturenames:
-            for op in TABLE.values():
-                samples_of(op)  # an op without samples fails collection
-            metafunc.parametrize("op", TABLE.values(), ids=lambda op: op.name)
-
     @pytest.fixture
     def b(self) -> Any:
         """The backend."""
         return self.make_backend()
-
-    @pytest.fixture(autouse=True)
-    def known_gaps(self, request: Any) -> Iterator[None]:
-        """Tests named in ``xfails`` have to fail."""
-        params = getattr(getattr(request.node, "callspec", None), "params", {})
-        name = params["op"].name if "op" in params else request.node.originalname
-        if name in self.xfails:
-            request.applymarker(pytest.mark.xfail(reason=self.xfails[name], strict=True))
-        yield
 
     # ops
 
@@ -67,11 +48,6 @@ class BackendConformance:
         check_op(op, b, self.order)
 
     # the contract
-
-    def test_xfails_name_tests(self) -> None:
-        """A known gap has the name of an op or of a test, so that it cannot outlive what it was about."""
-        unknown = [name for name in self.xfails if name not in TABLE and not hasattr(self, name)]
-        assert not unknown, f"xfails names {unknown}, which are neither ops nor tests"
 
     def test_required_methods(self, b: Any) -> None:
         """None is missing."""
