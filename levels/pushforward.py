@@ -69,7 +69,7 @@ def _product_rule(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: 
     """The op with each argument in turn replaced by its tangent."""
     total, call = None, op.of(b)
     for i, t in enumerate(ts):
-        if t is not None:
+        if t is not None and op.rules[0 if op.variadic else i] is not None:
             given = [*xs]
             given[i] = t
             if total is None:
@@ -85,7 +85,9 @@ def _linear(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[
     """The op on the tangents. Only an op that puts several arrays together needs zeros in the place of absent ones."""
     if all(t is None for t in ts):
         return None
-    return b.run(op, [_zeros(b, x) if t is None else t for x, t in zip(xs, ts, strict=True)], params)
+    rules = op.rules * len(xs) if op.variadic else op.rules
+    given = [x if rule is None else _zeros(b, x) if t is None else t for x, t, rule in zip(xs, ts, rules, strict=True)]
+    return b.run(op, given, params)
 
 
 def _zeros(b: Any, x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from nestgrad.custom.checks import checked, native
 from nestgrad.errors import DTypeError, RuleError, ShapeError
-from nestgrad.levels.coats import bare
+from nestgrad.levels.coats import bare, constant
 from nestgrad.levels.marks import NONE
 from nestgrad.ops.samples import Sample, Samples
 from nestgrad.ops.table import Kind, Op, entry
@@ -76,13 +76,15 @@ class Operation:
             raise TypeError(f"{self.op.name}: {error}; expected {self.op.signature}") from None
 
     def _arrays(self, b: Any, values: Sequence[Any]) -> list[Any]:
-        """Numbers as arrays, and integers as floats where the op is differentiated by them."""
+        """Numbers as arrays, and integers as floats where the op is differentiated by them; constants where it has no derivative."""
         op, base = self.op, b.base
         found = [b.dtype(v) for v in values if not is_scalar(v) and base.is_floating(bare(v))]
         dtype = found[0] if found else base.default_dtype
         arrays = []
         for k, v in enumerate(values):
-            exact = op.kind not in _REAL or (op.kind is not Kind.COMPOSITE and op.rules[0 if op.variadic else k] is None)
+            ruled = op.kind is Kind.COMPOSITE or (op.kind is not Kind.CONSTANT and op.rules[0 if op.variadic else k] is not None)
+            exact = op.kind not in _REAL or not ruled
+            v = v if ruled else constant(v)
             if is_scalar(v):
                 v = base.asarray(v if exact else float(v), dtype if isinstance(v, float) or not exact else None)
             elif not exact and not base.is_floating(bare(v)):

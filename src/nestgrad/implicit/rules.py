@@ -57,8 +57,8 @@ class Problem:
         if not by <= allowed:
             raise ConvergenceError(
                 f"{self.name}: the solver's result is no solution: its residual has norm {norm(f):.3g}, and a Newton step would move it "
-                f"by {by:.3g}; expected at most {allowed:.2g}. Try more iterations, or a smaller tolerance, in the solver; with check=False "
-                "it is taken as it is"
+                f"by {by:.3g}; expected at most {allowed:.2g}. Try more iterations, or a smaller tolerance, in the solver; or check=False, "
+                "which takes it as it is"
             )
 
     def linear(self, x: Tensor, params: Sequence[Tensor], rhs: Tensor, adjoint: bool) -> Tensor:

@@ -105,10 +105,11 @@ def _batch(checked: "Checked", sample: Sample, f: Callable[..., Tensor], xs: Seq
 
 
 def _turned(checked: "Checked", x: Tensor) -> Tensor:
-    """The same numbers in the opposite order: another sample of the same domain."""
+    """The same numbers, moved on by one: another sample of the same domain."""
     base, shape = checked.base, tuple(x.shape)
     flat = base.reshape(x.value, (x.size,))
-    return make(base.dressed, base.reshape(base.getitem(flat, (slice(None, None, -1),)), shape), NONE)
+    moved = base.concat(base.getitem(flat, (slice(1, None),)), base.getitem(flat, (slice(0, 1),)), axis=0)
+    return make(base.dressed, base.reshape(moved, shape), NONE)
 
 
 def _part(checked: "Checked", k: int, part: str) -> str:
