@@ -125,8 +125,8 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
         return g
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
         return g.mapped(lambda part: tied(part, root, g.under(shape)))
-    own = g if isinstance(g, Coat) and g.tape is root.tape else None
     if isinstance(root, Tracked):
+        own = g if isinstance(g, Tracked) and g.tape is root.tape else None
         return connection(tied(g if own is None else own.value, root.value, shape), own, root, shape)
     g = root.linked(g)
     for part in (root.value, *root.more):
