@@ -40,9 +40,20 @@ class Dual(Coat):
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """The op on the values, and on the tangents what the table says."""
         tape = self.tape
-        xs, ts = zip(*[split(a, tape) for a in args], strict=True)
+        xs: list[Any] = []
+        ts: list[Any] = []
+        raw = True
+        for a in args:
+            if a.__class__ is Dual and a.tape is tape:
+                x, t = a.value, a.tangent
+                raw = raw and not (isinstance(x, Coat) or isinstance(t, Coat))
+            else:
+                x, t = a, None
+                raw = raw and not isinstance(a, Coat)
+            xs.append(x)
+            ts.append(t)
         out = b.run(op, xs, params)
-        tangent = push(b, op, xs, ts, out, params)
+        tangent = push(b.bare if raw else b, op, xs, ts, out, params)  # raw arrays need no more than the base's own functions
         return out if tangent is None else dual(tape, out, tangent)
 
 
