@@ -119,6 +119,8 @@ class Pullback:
     def cotangents(self, seed: Tensor | None, seeds: Sequence[Tensor]) -> list[Tensor]:
         """Cotangents of the leaves of the arguments, for a seed of the root that is made of ``seeds``."""
         gradients = None if self.root is None else Gradients(self.root, seed, False)
+        if gradients is not None and len(self._variables) > 1:
+            gradients.ahead(self._variables)
         found = [None if gradients is None else gradients.get(x) for x in self._variables]
         return [self._zeros(i, seeds) if g is None else outside(g) for i, g in enumerate(found)]
 

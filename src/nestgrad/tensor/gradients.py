@@ -110,16 +110,25 @@ class Gradients:
                 passing.run(passing.leaves(), free=True)
                 return
             wanted = _tensors(wrt)
-            coats = [self._common(x) for x in wanted]
-            for tape in dict.fromkeys(coat.tape for coat in coats if coat is not None):
-                passing = self._on(tape).passing
-                nodes = [coat.node for coat in coats if coat is not None and coat.tape is tape]
-                passing.run([n for n in nodes if passing.reaches(n)], free=not retain_graph)
+            coats = self.ahead(wanted, free=not retain_graph)
             for x, coat in zip(wanted, coats, strict=True):
                 result = self._look(x)
                 if coat is not None:
                     self._given[coat.node.age] = result
             self.close()
+
+    def ahead(self, xs: "Iterable[Tensor]", free: bool = False) -> list[Tracked | None]:
+        """One run of the pass for what several look-ups will ask for. ``free`` forgets what the graph has saved.
+
+        Gives the coats that will be looked up.
+        """
+        with self._lock:
+            coats = [self._common(x) for x in xs]
+            for tape in dict.fromkeys([coat.tape for coat in coats if coat is not None]):
+                passing = self._on(tape).passing
+                nodes = [coat.node for coat in coats if coat is not None and coat.tape is tape]
+                passing.run([n for n in nodes if passing.reaches(n)], free=free)
+            return coats
 
     def _replacement(self, x: "Tensor") -> "Tensor | None":
         """What was computed with ``wrt=``, or replaced, for ``x``: for the very node that a look-up of ``x`` goes to."""
@@ -176,6 +185,8 @@ class Gradients:
     def _unreached(self, x: "Tensor", tape: Tape | None) -> Exception:
         """Why the root does not reach ``x``: on ``tape``, the youngest that tracks both, or on none at all."""
         assert self._root is not None
+        for wire in (c for c in worn(x.value) if isinstance(c, Wire)):
+            wire.recording.check("grad")
         coats = [c for c in worn(x.value) if isinstance(c, Tracked) and (c.tape in self._tapes or not c.tape.closed)]
         if not coats:
             return _not_tracked(x)
