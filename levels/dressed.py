@@ -77,6 +77,12 @@ class Dressed:
             if isinstance(a, Coat) and (youngest is None or a.tape.birth > youngest.tape.birth):
                 youngest = a
         assert youngest is not None
+        if op.on is not None:
+            for kind, rule in op.on.items():
+                if isinstance(youngest, kind):
+                    return rule(self, youngest, op, args, params)
+            if youngest.differentiates:
+                raise LevelError(f"{op.name}: got a value of {youngest.tape}; this op does not know its derivative on that kind of level")
         return youngest.apply(self, op, args, params)
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
