@@ -2,22 +2,24 @@
 
 A mutant patches the mechanism. ``seen_by`` names the hand-written programs that must fail then (there may be more); ``fuzz`` tells how many
 random programs, from number 0 on, are enough to see it (0: more than a test may take); ``law`` is a law of its own.
-
-Two clauses are not here, since others do their work as well while reverse mode is the only level: a seed is tested against the root, and so
-is the result that it leads to; what comes off from under a level is marked with now, and its own age would do.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import pytest
 
 from nestgrad import func
+from nestgrad.func import run
 from nestgrad.levels import coats, level, marks, mixing
-from nestgrad.levels.base import Tape
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.batched import Batch
 from nestgrad.levels.reverse import backward, node
-from nestgrad.tensor import Gradients, Tensor, create, differentiation, gradients, handle
+from nestgrad.levels.traced.wire import Wire
+from nestgrad.tensor import Gradients, Tensor, create, differentiation, doors, gradients, handle
 
 Patch = pytest.MonkeyPatch
 
@@ -45,11 +47,12 @@ def mutant(*seen_by: str, fuzz: int = 0, law: Callable[[], bool] | None = None) 
     return add
 
 
-def everywhere(patch: Patch, name: str, value: Any) -> None:
+def everywhere(patch: Patch, function: Any, value: Any) -> None:
     """Patch a function in every module that has imported it."""
-    for module in (coats, differentiation, func, gradients, handle, marks, mixing, node):
-        if hasattr(module, name):
-            patch.setattr(module, name, value)
+    for module in [m for name, m in sys.modules.items() if name.startswith("nestgrad")]:
+        for name, found in list(vars(module).items()):
+            if found is function:
+                patch.setattr(module, name, value)
 
 
 def tracked(x: Tensor) -> list[Any]:
@@ -82,7 +85,7 @@ def the_earliest_moment_of_two_marks_counts(patch: Patch) -> None:
     def join(a: Any, b: Any) -> Any:
         return {t: min(x[t] for x in (a, b) if t in x) for t in {**a, **b} if not t.closed} or marks.NONE
 
-    everywhere(patch, "join", join)
+    everywhere(patch, marks.join, join)
 
 
 @mutant("a01", "d14", "l12", fuzz=20)
@@ -124,7 +127,7 @@ def inner_leaves_no_mark(patch: Patch) -> None:
 
 @mutant("a14", "e02", "e06", "e14", "l05")
 def derivatives_are_not_tied_to_their_root(patch: Patch) -> None:
-    everywhere(patch, "tied", lambda g, root, shape: g)
+    everywhere(patch, coats.tied, lambda g, root, shape: g)
 
 
 @mutant("l12")
@@ -141,22 +144,22 @@ def zero_edges_do_not_make_a_value_older(patch: Patch) -> None:
 
 @mutant("c30", fuzz=60)
 def results_are_not_brought_under_the_invariant(patch: Patch) -> None:
-    everywhere(patch, "fitted", lambda p, m: (p, m))
+    everywhere(patch, mixing.fitted, lambda p, m: (p, m))
 
 
 @mutant("c10", "c11", fuzz=20)
 def a_transforms_output_may_have_left_its_level(patch: Patch) -> None:
-    root = func._root
+    inside = run.inside
 
     def lenient(name: str, out: Any, tape: Tape) -> Any:
-        return root(name, handle.make(out.b, out.value, {t: m for t, m in out.marks.items() if t is not tape}), tape)
+        return inside(name, handle.make(out.b, out.value, {t: m for t, m in out.marks.items() if t is not tape}), tape)
 
-    patch.setattr(func, "_root", lenient)
+    everywhere(patch, inside, lenient)
 
 
 @mutant("l01", fuzz=20)
 def an_argument_of_a_transform_is_the_old_node_on_older_levels(patch: Patch) -> None:
-    patch.setattr(func, "variable", lambda p, tapes, shape: leaf(tapes[0], p, shape))
+    everywhere(patch, run.renewed, lambda x, tapes=(): (leaf(tapes[0], x.value, x.shape) if tapes else x.value, x.marks))
 
 
 @mutant(law=lambda: not func.grad(lambda x: x * x)(2.0).marks)
@@ -205,3 +208,79 @@ def detach_keeps_marks(patch: Patch) -> None:
         return handle.make(made.b, made.value, self.marks)
 
     patch.setattr(Tensor, "detach", kept)
+
+
+# ---------------------------------------------------------------- coats with several parts, and those that do not record
+@mutant("m10", "n07", fuzz=60)
+def only_the_value_of_a_coat_is_asked_how_old_it_is(patch: Patch) -> None:
+    everywhere(patch, coats.oldest, lambda p, tape: next((c.oldest for c in coats.worn(p) if c.tape is tape), inf))
+
+
+@mutant("m10", "n07", fuzz=20)
+def coats_come_off_the_value_alone(patch: Patch) -> None:
+    def without(p: Any, tapes: Any) -> Any:
+        if not isinstance(p, Coat):
+            return p
+        return without(p.off(), tapes) if p.tape in tapes else p.over(without(p.value, tapes))
+
+    everywhere(patch, coats.without, without)
+
+
+@mutant("m11", "n08")
+def what_does_not_record_is_as_old_as_nothing(patch: Patch) -> None:
+    patch.setattr(Coat, "oldest", property(lambda coat: inf))
+
+
+@mutant("m11", "m13", "m14", "n08", "n09")
+def what_leaves_a_level_that_does_not_record_has_no_mark(patch: Patch) -> None:
+    left = marks.left
+
+    def lenient(p: Any, tapes: Any, m: Any, story: str) -> Any:
+        return left(p, [t for t in tapes if t.records], m, story)
+
+    everywhere(patch, left, lenient)
+
+
+@mutant("m11", "n08")
+def a_door_takes_what_has_left_the_level_for_a_constant(patch: Patch) -> None:
+    leave = doors.leave
+    patch.setattr(doors, "leave", lambda level, name, y, take, whole=True: leave(level, name, y, take, False))
+
+
+@mutant("m19", "n12", "o16")
+def a_derivative_is_tied_to_a_tracked_root_only(patch: Patch) -> None:
+    tied = coats.tied
+    everywhere(patch, tied, lambda g, root, shape: tied(g, root, shape) if isinstance(root, node.Tracked) else g)
+
+
+@mutant("m19", "n12")
+def a_derivative_is_not_tied_to_the_tangent_of_its_root(patch: Patch) -> None:
+    tied = coats.tied
+
+    def to_value(g: Any, root: Any, shape: Any) -> Any:
+        return tied(g, root.over(root.value) if isinstance(root, node.Tracked) else getattr(root, "value", root), shape)
+
+    everywhere(patch, tied, to_value)
+
+
+@mutant("o09", fuzz=20)
+def a_batch_can_leave(patch: Patch) -> None:
+    patch.setattr(Batch, "off", lambda coat: coat.value)
+
+
+@mutant("o10", fuzz=20)
+def a_derivative_by_samples_may_have_their_axis(patch: Patch) -> None:
+    patch.setattr(gradients, "_batch_above", lambda x, coat: None)
+
+
+@mutant("o15")
+def detach_takes_samples_apart(patch: Patch) -> None:
+    def constant(p: Any) -> Any:
+        return coats.bare(p)
+
+    everywhere(patch, coats.constant, constant)
+
+
+@mutant("p03")
+def detach_is_no_op_of_a_program(patch: Patch) -> None:
+    patch.setattr(Wire, "detached", lambda coat, inner: coat.over(inner))

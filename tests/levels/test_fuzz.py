@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fuzz.ledger import detached, merged, taken_out
 from fuzz.program import Program
-from fuzz.run import many, one, shrunk, summary
+from fuzz.run import loop, many, one, shrunk, summary
 from fuzz.steps import UNARY
 from fuzz.truth import Expr, add, const, cut, derivative, exact, gradient, mul, name, paired, scaled, symbol
 
@@ -33,10 +33,18 @@ def faulty(counts: Counter[str], faults: list[tuple[int, str]]) -> str:
     return f"too many raise: {summary(counts)}" if rate > MOST_THAT_RAISE else ""
 
 
-def test_a_few_hundred_random_programs_are_right():
-    counts, faults = many(range(300))
+def test_two_hundred_random_programs_are_right():
+    counts, faults = many(range(200))
     assert not faulty(counts, faults)
-    assert counts["derivatives not zero"] > 1000
+    assert counts["derivatives not zero"] > 700
+    assert all(counts[what] > 25 for what in ("coefficients not zero", "mapped", "calls"))
+
+
+def test_random_functions_are_on_samples_at_once_what_they_are_one_by_one():
+    counts: Counter[str] = Counter()
+    assert not [fault for seed in range(1, 61) if (fault := loop(seed, counts))]
+    assert counts["gradients of loops"] > 40
+    assert counts["loops that raised at once only"] <= 3
 
 
 def test_random_programs_over_torch_are_right():

@@ -10,7 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from fuzz.loops import Loop
 from fuzz.program import Program, Wrong
+
+LOOPS = 19
+"""One loop for so many programs; a prime, so that all processes have their share."""
 
 
 def one(seed: int, counts: Counter[str], steps: int = 25, skip: frozenset[int] = frozenset()) -> tuple[str, Program]:
@@ -25,6 +29,14 @@ def one(seed: int, counts: Counter[str], steps: int = 25, skip: frozenset[int] =
     return "", program
 
 
+def loop(seed: int, counts: Counter[str]) -> str:
+    """What is wrong with ``vmap`` of one random function (nothing: ``""``)."""
+    try:
+        return Loop(seed, counts).fault()
+    except Exception:
+        return f"crash: {traceback.format_exc(limit=-4)}"
+
+
 def many(seeds: range, limit_s: float = 1e9) -> tuple[Counter[str], list[tuple[int, str]]]:
     """Run programs. Returns the counts, and the number and the fault of each failing one."""
     counts: Counter[str] = Counter()
@@ -33,6 +45,8 @@ def many(seeds: range, limit_s: float = 1e9) -> tuple[Counter[str], list[tuple[i
     for seed in seeds:
         fault, _ = one(seed, counts)
         counts["programs"] += 1
+        if not fault and not seed % LOOPS:
+            fault = loop(seed, counts)
         if fault:
             counts["wrong" if fault.startswith("wrong") else "crashes"] += 1
             faults.append((seed, fault))
@@ -46,7 +60,8 @@ def summary(counts: Counter[str]) -> str:
     fit, raised = counts["derivatives that fit"], counts["raised although they fit"]
     return (
         f"{counts['programs']} programs, {counts['derivatives']} derivatives ({counts['derivatives not zero']} not zero), "
-        f"{counts['wrong']} wrong, {counts['crashes']} crashes, {raised} of {fit} that fit raised ({100 * raised / max(fit, 1):.2f} %)"
+        f"{counts['loops']} loops, {counts['wrong']} wrong, {counts['crashes']} crashes, "
+        f"{raised} of {fit} that fit raised ({100 * raised / max(fit, 1):.2f} %)"
     )
 
 
@@ -55,7 +70,7 @@ def shrunk(seed: int, steps: int = 25) -> tuple[str, Program]:
     skip: frozenset[int] = frozenset()
     fault, program = one(seed, Counter(), steps)
     kind = _kind(fault)
-    again = True
+    again = bool(fault)
     while again:
         again = False
         for k in range(steps - 1, -1, -1):

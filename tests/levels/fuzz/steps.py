@@ -11,6 +11,7 @@ from fuzz.pool import Pool, Value, recording
 from fuzz.truth import Expr, add, const, cut, mul, paired, scaled, symbol, total
 from nestgrad import Tensor
 from nestgrad.levels.coats import within
+from nestgrad.levels.taylor import Series
 
 
 class Steps(Pool):
@@ -150,7 +151,8 @@ class Steps(Pool):
             made = self.whole(kind, x, y)
         # A derivative by a value in the middle is asked for as well. Not by one whose op has a rule that reads the answer, though: a
         # derivative of it is no function of that value alone, and what it is by that value depends on how the rule is written.
-        return self.as_variable(made) if kind not in ("/", "tanh", "exp") and self.chance(0.1) else made
+        reading = kind in ("/", "tanh", "exp") or (kind in UNARY and any(isinstance(c, Series) for c in within(made.tensor.value)))
+        return self.as_variable(made) if not reading and self.chance(0.1) else made
 
     def binary(self, kind: str, x: Value, y: Value) -> Value:
         """Entry by entry, broadcast."""

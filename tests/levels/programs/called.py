@@ -145,3 +145,16 @@ def p13_captured_derivative_still_depends_on_its_variable():
     w = var(stack(2), 1.1)
     slope = d(w**3, w)
     return d(call(trace(lambda z: slope + w * w * z)(1.0), 2.0), w), d(call(trace(lambda z: w * w * z)(1.0), 2.0), w)
+
+
+@raises(TraceError, match="grad: got a value that leaked from a trace")
+def p14_look_up_by_what_has_leaked():
+    s = stack(1)
+    w = var(s, 1.1)
+    stash: list[Tensor] = []
+
+    def f(z: Tensor) -> Tensor:
+        stash.append(func.jvp(lambda q: z, (w,), (w,))[1])  # zero, tied to w
+        return z * w
+
+    return d(call(trace(f)(1.0), 2.0), stash[0])
