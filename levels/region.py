@@ -60,8 +60,7 @@ class Region:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Ops that run meanwhile are the region's own; at the end it forgets its arrays."""
-        here: Region | None = self
-        token = current.set(here)
+        token = current.set(self)
         began = now()
         self.spans.append((began, inf))
         try:

@@ -94,7 +94,7 @@ class Pass:
                 needed = self._needed((target,))
                 self._run(*(needed, ()) if self.regions is None or self.regions.levels else self._whole(needed))
         g = self.cotangents.get(target)
-        if isinstance(g, Coat):  # what goes to the user keeps nothing of how it was made
+        if Remade.ever and isinstance(g, Coat):  # what goes to the user keeps nothing of how it was made
             g = self.cotangents[target] = settled(g)
             cool()
         return g
@@ -179,16 +179,18 @@ class Pass:
         """Follow the edges between needed nodes, and those from them to ``more``."""
         try:
             nodes = sorted(needed, key=_age, reverse=True)
-            into = dict.fromkeys(needed.union(more), self.b)
+            into = dict.fromkeys(needed, self.b)
             if self.regions is None:
                 self._follow(nodes, into, free)
             else:
+                into.update(dict.fromkeys(more, self.b))
                 self.regions.follow(nodes, into, self.cotangents, lambda lot, into: self._follow(lot, into, free))
         except BaseException:
             self._restart()  # half a pass must not be added to by the next
             raise
         finally:
-            cool()
+            if Remade.ever:
+                cool()
 
     def _follow(self, nodes: list[Node], into: dict[Node, Any], free: bool) -> None:
         """Pass cotangents along every edge that leads ``into`` one of some nodes, by the backend that is given for it, and that has not
