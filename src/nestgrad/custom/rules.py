@@ -7,6 +7,7 @@ record, so what they do with the rule's result is a derivative of the next order
 
 import functools
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from nestgrad.custom.attach import Rules, attach, lowered
@@ -16,11 +17,14 @@ from nestgrad.errors import LevelError, RuleError
 from nestgrad.func.trees import flatten
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import within
-from nestgrad.levels.marks import NONE, join, opened
+from nestgrad.levels.marks import NONE, Marks, join, opened
 from nestgrad.levels.mixing import fitted
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.handle import Handle, meet
+
+_unlowered: ContextVar[frozenset["Custom"]] = ContextVar("unlowered", default=frozenset())
+"""Functions of which a body runs on the very values that it was called with: in a trace, and to see whether it is linear."""
 
 
 class Custom:
@@ -82,10 +86,12 @@ class Custom:
         tapes = {coat.tape for v in values for coat in within(v) if coat.differentiates or isinstance(coat, Linear)}
         if not tapes and not any(isinstance(coat, Wire) for v in values for coat in within(v)):
             return self.f(*args, **kwargs)
+        if self in _unlowered.get():
+            return self.f(*args, **kwargs)
         self._check(kwargs)
         top = max(tapes, key=lambda tape: tape.birth, default=None)
         inner = values if top is None else [lowered(v, top) for v in values]
-        body = Body(call, self._body(kwargs), inner, marks)
+        body = self._run(call, inner, marks, kwargs, lower=top is not None)
         self._closed(call, body, inner, values, kwargs)
         if not body.parts:
             return body.result({})
@@ -105,6 +111,15 @@ class Custom:
                     f"{self.__name__}: got a tracked tensor as keyword argument {name}, for which rules give no derivative; "
                     "expected it by position"
                 )
+
+    def _run(self, call: Call, values: Sequence[Any], marks: Marks, kwargs: dict[str, Any], lower: bool = True) -> Body:
+        """Run the body. Where its values are not those of a level further in, it may not ask for this function again without end."""
+        token = None if lower else _unlowered.set(_unlowered.get() | {self})
+        try:
+            return Body(call, self._body(kwargs), values, marks)
+        finally:
+            if token is not None:
+                _unlowered.reset(token)
 
     def _body(self, kwargs: dict[str, Any]) -> Callable[..., tuple[Any, Any]]:
         """The function that returns ``(out, saved)``."""
@@ -128,10 +143,10 @@ class Custom:
         """
         refuse_strangers(call.name, body.found, inner)
         if any(_unrecorded(coat) for v in inner for coat in within(v)):
-            again = Body(call, self._body(kwargs), [plain(v) for v in inner], NONE)
+            again = self._run(call, [plain(v) for v in inner], NONE, kwargs)
             refuse_strangers(call.name, again.found, [])
-        elif any(isinstance(coat, Linear) for v in values for coat in within(v)):
-            Body(call, self._body(kwargs), values, NONE)  # which raises if it is not linear
+        if any(isinstance(coat, Linear) for v in values for coat in within(v)):
+            self._run(call, values, NONE, kwargs, lower=False)  # which raises if it is not linear
 
     def __repr__(self) -> str:
         return f"<{self.__name__}, with rules of its own>"
