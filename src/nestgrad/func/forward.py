@@ -7,7 +7,6 @@ from nestgrad.func.reverse import pulled
 from nestgrad.func.run import Arguments, Outputs, Run, derivative, inside, joined, outside, renewed, zeros
 from nestgrad.func.trees import unflatten
 from nestgrad.levels.base import Tape
-from nestgrad.levels.coats import bare
 from nestgrad.levels.forward import dual, split
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.mixing import settle
@@ -45,8 +44,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
     arguments.floating()
     directions = arguments.directions("tangent", along)
     out, moved = pushed(f, arguments, directions, {}, has_aux)
-    value = unflatten(out.structure, out.leaves)
-    tangent = unflatten(out.structure, [still(x, directions) if t is None else t for x, t in zip(out.leaves, moved, strict=True)])
+    value, pairs = unflatten(out.structure, out.leaves), zip(out.leaves, moved, strict=True)
+    tangent = unflatten(out.structure, [zeros(x, x.shape, [x, *directions]) if t is None else t for x, t in pairs])
     return (value, tangent, out.aux) if has_aux else (value, tangent)
 
 
@@ -89,7 +88,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> Any:
             for i, x in zip(connected, seeds, strict=True):
                 moved[i] = gradients.get(x)
         pairs = zip(pullback.values, moved, strict=True)
-        return unflatten(pullback.structure, [still(x, directions) if t is None else outside(t) for x, t in pairs])
+        return unflatten(pullback.structure, [zeros(x, x.shape, [x, *directions]) if t is None else outside(t) for x, t in pairs])
 
     return pullback.value, pushforward
 
@@ -108,12 +107,6 @@ def pushed(
         found = [inside(name, x, tape) for x in out.leaves]
     out.leaves = [outside(x) for x in out.leaves]
     return out, [None if x is None else _tangent(x, tape) for x in found]
-
-
-def still(x: Tensor, directions: Sequence[Tensor]) -> Tensor:
-    """The tangent of an output that does not depend on what moves."""
-    base = x.b.base
-    return zeros(x.shape, x.dtype if base.is_floating(bare(x.value)) else base.default_dtype, [x, *directions])
 
 
 def _moving(x: Tensor, t: Tensor | None, tape: Tape) -> Tensor:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from nestgrad.errors import LevelError
-from nestgrad.func.forward import pushed, still
+from nestgrad.func.forward import pushed
 from nestgrad.func.mapping import checked_chunk, dressed, undressed
 from nestgrad.func.reverse import Pullback, pulled
 from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, outside, zeros
@@ -91,7 +91,7 @@ def _by_rows(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, 
         table = [
             [r[slice(*blocks[i])].reshape((*y.shape, *x.shape)) for r, x in zip(rows, leaves, strict=True)]
             if i in blocks
-            else [zeros((*y.shape, *x.shape), x.dtype, values) for x in leaves]
+            else [zeros(x, (*y.shape, *x.shape), values) for x in leaves]
             for i, y in enumerate(values)
         ]
         found = unflatten(pullback.structure, [_argument(pullback.arguments, argnums, row) for row in table])
@@ -150,12 +150,7 @@ def _columns(
             out, moved = pushed(f, arguments, [None if u is None else dressed(u, 0, tape) for u in units], kwargs, has_aux)
             found = [None if t is None else undressed(name, t, tape, stop - start, -1) for t in moved]
         out.leaves = [outside(x) for x in out.leaves]
-    return out, [_still(y, stop - start) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
-
-
-def _still(y: Tensor, n: int) -> Tensor:
-    zero = still(y, [])
-    return zeros((*y.shape, n), zero.dtype, [y])
+    return out, [zeros(y, (*y.shape, stop - start), [y]) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
 
 
 def _units(like: Tensor, size: int, start: int, stop: int) -> Tensor:

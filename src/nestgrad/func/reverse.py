@@ -142,7 +142,7 @@ class Pullback:
                 f"{self.arguments.name}: the output does not depend on {self.arguments.place(i)}, of shape {x.shape}, and strict=True "
                 "forbids zeros. Did the function capture a tensor from outside instead of using its argument?"
             )
-        return zeros(x.shape, x.dtype, [*self.values, *seeds])
+        return zeros(x, x.shape, [*self.values, *seeds])
 
 
 def pulled(
@@ -156,4 +156,5 @@ def pulled(
         out = Outputs(name, f, arguments.with_leaves(variables), kwargs, has_aux, arguments.leaves[0])
         pullback = Pullback(arguments, variables, out, [inside(name, x, tape) for x in out.leaves], strict)
     pullback.values = [outside(x) for x in out.leaves]
+    arguments.args = ()  # a pullback may be held for long
     return pullback, out.aux

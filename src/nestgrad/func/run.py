@@ -205,11 +205,12 @@ def derivative(g: Any, value: Any, marks: Marks, like: Tensor) -> Tensor:
     return make(like.b, g, marks)
 
 
-def zeros(shape: tuple[int, ...], dtype: Any, to: Sequence[Tensor]) -> Tensor:
-    """A derivative that is zero, connected to all that it would depend on."""
-    b = to[0].b
+def zeros(like: Tensor, shape: tuple[int, ...], to: Sequence[Tensor]) -> Tensor:
+    """A derivative that is zero, over the backend and of the dtype of ``like``, connected to all that it would depend on."""
+    b, base = like.b, like.b.base
+    dtype = like.dtype if base.is_floating(bare(like.value)) else base.default_dtype
     values, marks = settle([t.value for t in to], [t.marks for t in to])
-    made = b.base.full(shape, 0.0, dtype)
+    made = base.full(shape, 0.0, dtype)
     for value in values:
         made = tied(made, value, shape)
     return make(b, made, marks)

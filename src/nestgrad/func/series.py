@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.func.forward import still
-from nestgrad.func.run import Arguments, Outputs, Run, derivative, inside, outside, renewed
+from nestgrad.func.run import Arguments, Outputs, Run, derivative, inside, outside, renewed, zeros
 from nestgrad.func.trees import unflatten
 from nestgrad.levels.base import Tape
 from nestgrad.levels.mixing import settle
@@ -47,7 +46,7 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> tuple
     rows = []
     for value, leaf in zip(values, found, strict=True):
         terms = [] if leaf is None else _terms(leaf, tape)
-        zero = still(value, directions) if len(terms) < order or any(t is None for t in terms) else None
+        zero = zeros(value, value.shape, [value, *directions]) if len(terms) < order or any(t is None for t in terms) else None
         rows.append([value, *(zero if t is None else t for t in terms), *[zero] * (order - len(terms))])
     return tuple(unflatten(out.structure, [row[k] for row in rows]) for k in range(order + 1))
 
