@@ -14,7 +14,7 @@ from nestgrad.levels.reverse.backward import Pass
 from nestgrad.levels.reverse.node import Tracked, leaves, make
 from nestgrad.levels.reverse.several import several
 from nestgrad.levels.taylor import Series, coefficients, series
-from nestgrad.levels.traced.program import Program, Variable
+from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.wire import recorded
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import SPECIAL, Op
@@ -42,8 +42,9 @@ def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
     def pull(b: Any, cotangents: tuple[Any, ...]) -> list[Any]:
         given = [(j, g) for j, g in zip(depending, cotangents, strict=True) if g is not None]
         seeded = tuple(j for j, _ in given)
-        pullback, reached = program.derive(("reverse", tracked, seeded), lambda: _pullback(program, tracked, seeded))
-        found = dict(zip(reached, invoke(b, pullback, [*inner, *(g for _, g in given)]), strict=True))
+        both = [*inner, *(g for _, g in given)]
+        pullback, reached = program.derive(("reverse", tracked, seeded), lambda: _pullback(program, tracked, seeded, both))
+        found = dict(zip(reached, invoke(b, pullback, both), strict=True))
         return [found.get(i) for i in tracked]
 
     parents = [values[i].node for i in tracked]
@@ -52,7 +53,9 @@ def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
     return tuple(found.get(j, out) for j, out in enumerate(outs))
 
 
-def _pullback(program: Program, wanted: tuple[int, ...], seeded: tuple[int, ...]) -> tuple[Program, tuple[int, ...]]:
+def _pullback(
+    program: Program, wanted: tuple[int, ...], seeded: tuple[int, ...], examples: Sequence[Any]
+) -> tuple[Program, tuple[int, ...]]:
     """The program from all inputs and the cotangents of the outputs ``seeded`` to the cotangents of those inputs ``wanted`` that are
     reached; and which these are."""
     b, count = program.base.dressed, len(program.inputs)
@@ -72,7 +75,7 @@ def _pullback(program: Program, wanted: tuple[int, ...], seeded: tuple[int, ...]
         reached[:] = [i for i, g in found.items() if g is not None]
         return [_cast(b, found[i], program.inputs[i].dtype) for i in reached]
 
-    made = recorded(program.base, "reverse", [*program.inputs, *(program.outputs[j] for j in seeded)], f)
+    made = recorded(program.base, "reverse", examples, f)
     return made, tuple(reached)
 
 
@@ -80,13 +83,14 @@ def _forward(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
     """One call of the program of values and tangents."""
     xs, ts = zip(*[split(p, tape) for p in values], strict=True)
     moving = tuple(i for i, t in enumerate(ts) if t is not None)
-    pushforward, moved = program.derive(("forward", moving), lambda: _pushforward(program, moving))
-    outs = invoke(b, pushforward, [*xs, *(ts[i] for i in moving)])
+    given = [*xs, *(ts[i] for i in moving)]
+    pushforward, moved = program.derive(("forward", moving), lambda: _pushforward(program, moving, given))
+    outs = invoke(b, pushforward, given)
     tangents = dict(zip(moved, outs[len(program.outputs) :], strict=True))
     return tuple(dual(tape, out, tangents[j]) if j in tangents else out for j, out in enumerate(outs[: len(program.outputs)]))
 
 
-def _pushforward(program: Program, moving: tuple[int, ...]) -> tuple[Program, tuple[int, ...]]:
+def _pushforward(program: Program, moving: tuple[int, ...], examples: Sequence[Any]) -> tuple[Program, tuple[int, ...]]:
     """The program from all inputs and the tangents of those ``moving`` to the outputs, and the tangents of those that have one; and which
     these are."""
     b, count = program.base.dressed, len(program.inputs)
@@ -100,7 +104,7 @@ def _pushforward(program: Program, moving: tuple[int, ...]) -> tuple[Program, tu
         moved[:] = [j for j, (_, t) in enumerate(pairs) if t is not None]
         return [*(out for out, _ in pairs), *(pairs[j][1] for j in moved)]
 
-    made = recorded(program.base, "forward", [*program.inputs, *(program.inputs[i] for i in moving)], f)
+    made = recorded(program.base, "forward", examples, f)
     return made, tuple(moved)
 
 
@@ -109,13 +113,15 @@ def _taylor(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tupl
     order = next(p.order for p in values if isinstance(p, Series) and p.tape is tape)
     found = [coefficients(p, tape) for p in values]
     have = tuple(tuple(k for k, term in enumerate(terms) if k and term is not None) for terms in found)
-    expansion, kept = program.derive(("taylor", order, have), lambda: _expansion(program, order, have))
-    rest = [terms[k] for terms, ks in zip(found, have, strict=True) for k in ks]
-    outs = iter(invoke(b, expansion, [*(terms[0] for terms in found), *rest]))
+    given = [*(terms[0] for terms in found), *(terms[k] for terms, ks in zip(found, have, strict=True) for k in ks)]
+    expansion, kept = program.derive(("taylor", order, have), lambda: _expansion(program, order, have, given))
+    outs = iter(invoke(b, expansion, given))
     return tuple(_series(tape, next(outs), ks, outs, order) for ks in kept)
 
 
-def _expansion(program: Program, order: int, have: Sequence[tuple[int, ...]]) -> tuple[Program, tuple[tuple[int, ...], ...]]:
+def _expansion(
+    program: Program, order: int, have: Sequence[tuple[int, ...]], examples: Sequence[Any]
+) -> tuple[Program, tuple[tuple[int, ...], ...]]:
     """The program from all inputs and those of their coefficients that they ``have`` to the outputs, each followed by its coefficients;
     and which of these there are."""
     b, count = program.base.dressed, len(program.inputs)
@@ -129,8 +135,8 @@ def _expansion(program: Program, order: int, have: Sequence[tuple[int, ...]]) ->
         kept[:] = [tuple(k for k, term in enumerate(terms) if k and term is not None) for terms in found]
         return [terms[k] for terms, ks in zip(found, kept, strict=True) for k in (0, *ks)]
 
-    terms = [v for v, ks in zip(program.inputs, have, strict=True) for _ in ks]
-    return recorded(program.base, "taylor", [*program.inputs, *terms], f), tuple(kept)
+    made = recorded(program.base, "taylor", examples, f)
+    return made, tuple(kept)
 
 
 def _series(tape: Tape, value: Any, ks: tuple[int, ...], terms: Iterator[Any], order: int) -> Any:
@@ -145,12 +151,13 @@ def _batched(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
     here = tuple(isinstance(p, Batch) and p.tape is tape for p in values)
     if any(p.size != n for p, mine in zip(values, here, strict=True) if mine):
         return program.run(b, values)  # which says where they meet
-    together, kept = program.derive(("batched", n, here), lambda: _together(program, n, here))
-    outs = invoke(b, together, [p.value if mine else p for p, mine in zip(values, here, strict=True)])
+    given = [p.value if mine else p for p, mine in zip(values, here, strict=True)]
+    together, kept = program.derive(("batched", n, here), lambda: _together(program, n, here, given))
+    outs = invoke(b, together, given)
     return tuple(batched(tape, out, n) if mine else out for out, mine in zip(outs, kept, strict=True))
 
 
-def _together(program: Program, n: int, here: Sequence[bool]) -> tuple[Program, tuple[bool, ...]]:
+def _together(program: Program, n: int, here: Sequence[bool], examples: Sequence[Any]) -> tuple[Program, tuple[bool, ...]]:
     """The program for ``n`` samples of the inputs that are ``here``, along an axis in front; and which outputs have it."""
     kept: list[bool] = []
 
@@ -160,8 +167,8 @@ def _together(program: Program, n: int, here: Sequence[bool]) -> tuple[Program, 
         kept[:] = [isinstance(out, Batch) and out.tape is tape for out in outs]
         return [out.value if mine else out for out, mine in zip(outs, kept, strict=True)]
 
-    inputs = [Variable(v.number, (n, *v.shape), v.dtype) if mine else v for v, mine in zip(program.inputs, here, strict=True)]
-    return recorded(program.base, "batched", inputs, f), tuple(kept)
+    made = recorded(program.base, "batched", examples, f)
+    return made, tuple(kept)
 
 
 _RULES: dict[type[Coat], Callable[[Any, Program, Tape, Sequence[Any]], tuple[Any, ...]]] = {

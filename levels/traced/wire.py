@@ -14,7 +14,7 @@ from typing import Any
 
 from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import constant, within, without, worn
+from nestgrad.levels.coats import bare, constant, within, without, worn
 from nestgrad.levels.marks import NONE, Marks, left, opened
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
@@ -229,14 +229,13 @@ class Wire(Coat):
         typed = self.variable.typed.partition(": ")[2]
         if typed.startswith(("bool[", "int")) and self.variable.shape:
             raise TraceError(
-                f"trace: got a traced {typed} whose entries must be known here, as an index, x[mask] or x[rows], or by .numpy(); expected "
-                "shapes and positions that do not depend on traced values, because the program would hold those of this run. "
-                "Try ng.where(mask, x, 0.0) instead of x[mask], a sum over a one-hot matrix, (rows[:, None] == ng.arange(n)), instead of "
-                "x[rows], or an index that is made outside and closed over"
+                f"trace: got a traced {typed} whose entries must be known here, as a mask, x[mask], in x.at[...], or by .numpy(); expected "
+                "shapes and places that do not depend on traced values, because the program would hold those of this run. "
+                "Try ng.where(mask, x, 0.0) instead of x[mask], or an index that is made outside and closed over"
             )
         raise TraceError(
-            f"trace: got a traced {typed} whose numbers must be known here, by bool(x) as in `if x:`, float(x), .item(), .numpy() or as an "
-            "index; expected nothing but functions of Tensors, because what Python does with the numbers of this run is not recorded. "
+            f"trace: got a traced {typed} whose numbers must be known here, by bool(x) as in `if x:`, float(x), .item(), .numpy() or in a "
+            "slice; expected nothing but functions of Tensors, because what Python does with the numbers of this run is not recorded. "
             "Try ng.where(cond, a, b) instead of `if`, or compute it outside and close over it"
         )
 
@@ -254,6 +253,11 @@ class Wire(Coat):
             )
 
     @property
+    def whole(self) -> bool:
+        """Whether it holds integers, which can be positions."""
+        return bool(self.recording.base.kind(bare(self.value)) == "int")
+
+    @property
     def oldest(self) -> float:
         """It depends on no variable of the tape."""
         return inf
@@ -266,17 +270,17 @@ def wire(recording: Recording, value: Any, variable: Variable) -> Wire:
     return coat
 
 
-def recorded(base: Any, name: str, inputs: Iterable[Variable], f: Callable[[list[Any]], Sequence[Any]]) -> Program:
+def recorded(base: Any, name: str, examples: Iterable[Any], f: Callable[[list[Any]], Sequence[Any]]) -> Program:
     """The program of a function of values.
 
     Args:
         base: The base backend.
         name: What the function is, for messages.
-        inputs: Shapes and dtypes of its arguments, which are ones here.
+        examples: Arguments. They must be such as the function can be run on: what is an index must be one.
         f: From values to values. It closes over nothing that lives on levels.
     """
     recording = Recording(base, name)
-    wires = [recording.input(base.cast(base.full(v.shape, 1.0), v.dtype)) for v in inputs]
+    wires = [recording.input(p) for p in examples]
     return recording.program([(p, NONE) for p in f(wires)])
 
 

@@ -9,19 +9,19 @@ from cases import X, Y
 
 import nestgrad as ng
 from nestgrad import func
-from nestgrad.errors import ConversionError, DTypeError, LevelError, NestgradError, ShapeError, TraceError
+from nestgrad.errors import ConversionError, DTypeError, IndexRangeError, LevelError, NestgradError, ShapeError, TraceError
 
 x0, y0 = ng.tensor(X), ng.tensor(Y)
 S = ng.Autodiff(ng.NumpyBackend())
 
 NUMBERS = r"^trace: got a traced .* whose numbers must be known here.*expected nothing but functions.*Try ng\.where\(cond, a, b\)"
-ENTRIES = r"^trace: got a traced .* whose entries must be known here.*expected shapes and positions.*Try ng\.where\(mask, x, 0\.0\)"
+ENTRIES = r"^trace: got a traced .* whose entries must be known here.*expected shapes and places.*Try ng\.where\(mask, x, 0\.0\)"
 
 LEAVING: dict[str, tuple[Callable[[Any], Any], str]] = {
     "if": (lambda x: x if x.sum() > 0 else -x, NUMBERS),
     "float": (lambda x: x * float(x.sum()), NUMBERS),
     "int": (lambda x: x[int(x.argmax(axis=0))], NUMBERS),
-    "index": (lambda x: x[x.argmax(axis=0)], NUMBERS),
+    "slice": (lambda x: x[: x.argmax(axis=0)], NUMBERS),
     "item": (lambda x: x * x[0].item(), NUMBERS),
     "numpy": (lambda x: x * x.numpy(), NUMBERS),
     "asarray": (lambda x: x * np.asarray(x), NUMBERS),
@@ -29,7 +29,7 @@ LEAVING: dict[str, tuple[Callable[[Any], Any], str]] = {
     "in": (lambda x: x * (1.0 in x), NUMBERS),
     "mask": (lambda x: x[x > 0].sum(), ENTRIES),
     "set by a mask": (lambda x: x.at[x > 0].set(0.0), ENTRIES),
-    "rows": (lambda x: x[(x > 0).astype("int64")], ENTRIES),
+    "set by rows": (lambda x: x.at[(x > 0).astype("int64")].add(1.0), ENTRIES),
     "inside a derivative": (lambda x: func.grad(lambda z: (z[z > 0] ** 2).sum())(x), ENTRIES),
     "under a level": (lambda x: S.tensor(x, requires_grad=True).sum().item() * x, NUMBERS),
 }
@@ -50,8 +50,6 @@ def test_what_is_recommended_works():
     program = ng.trace(lambda x: ng.where(x > 0, x, 0.0).sum())(x0)
     assert ng.call(program, y0).item() == pytest.approx(1.3)
     labels = ng.tensor([2, 0])
-    one_hot = ng.trace(lambda rows: ((rows.expand_dims(1) == ng.arange(3)) * x0).sum(1))(labels)
-    assert ng.call(one_hot, ng.tensor([1, 1])).tolist() == [X[1], X[1]]
     assert ng.call(ng.trace(lambda x: x[labels])(x0), y0).tolist() == [Y[2], Y[0]]
 
 
@@ -136,6 +134,13 @@ def test_an_argument_is_on_no_level_inside():
         ng.trace(lambda x: (x**2).sum().wrt(x))(x)
 
 
+def test_an_argument_comes_in_without_its_levels():
+    seen = []
+    x = S.tensor(X, requires_grad=True)
+    ng.trace(lambda x: seen.append((x.tracked_on(), x.level, dict(x.marks))) or x)(x * (x**2).sum().wrt(x))
+    assert seen == [((), 0, {})]
+
+
 def test_a_captured_variable_cannot_be_differentiated_by_inside():
     w = S.tensor(Y, requires_grad=True)
 
@@ -178,6 +183,13 @@ def test_arguments_of_a_call_must_fit():
         ng.call(lambda x: x, x0)
     with pytest.raises(TraceError, match=r"^replay: got 1 inputs; expected 2, one for each Tensor"):
         program.replay(ng.NumpyBackend(), [x0.value])
+
+
+def test_traced_positions_out_of_range_raise_when_the_program_runs():
+    program = ng.trace(lambda x, rows: x[rows])(x0, ng.tensor([0, -1]))
+    for far in (3, -4):
+        with pytest.raises(IndexRangeError, match=r"^rows: got shape \(3,\), shape \(2,\)"):
+            ng.call(program, x0, ng.tensor([0, far]))
 
 
 def test_arguments_of_a_trace_must_fit():

@@ -203,3 +203,25 @@ def test_stacks_made_outside_work_inside():
     out = ng.call(program, x0)
     assert not out.marks and not out.tracked_on()
     np.testing.assert_allclose(out.numpy(), 12.0 * np.array(X) ** 2)
+
+
+def test_traced_positions_are_read_when_the_program_runs():
+    """Of labels as arguments, and of positions that are computed; and so in derivatives, tangents, series and batches."""
+    f = lambda x, rows: (ng.log_softmax(x)[ng.arange(2), rows] ** 2).sum() + x[0, x[0].argmax(axis=0)] ** 3
+    x, rows = ng.tensor([X, Y]), ng.tensor([2, 0])
+    program = ng.trace(f)(x * 2.0, ng.tensor([1, 1]))
+    run = lambda x, rows: ng.call(program, x, rows)
+    for many in (rows, ng.tensor([-1, 1])):
+        close(run(x, many), f(x, many))
+        close(func.grad(run)(x, many), func.grad(f)(x, many))
+        close(func.hessian(run)(x, many), func.hessian(f)(x, many))
+        close(func.jvp(lambda x, many=many: run(x, many), (x,), (x,))[1], func.jvp(lambda x, many=many: f(x, many), (x,), (x,))[1])
+    xs, many = ng.stack([x, x * 0.5, x + 1.0]), ng.tensor([[0, 1], [1, 2], [-3, 0]])
+    close(func.vmap(run)(xs, many), ng.stack([f(a, i) for a, i in zip(xs, many, strict=True)]))
+    close(func.vmap(func.grad(run))(xs, many), func.vmap(func.grad(f))(xs, many))
+
+
+def test_derivatives_are_made_at_points_where_the_function_can_run():
+    """A position that is 0 because of the axis' size 1 stays one in the programs of derivatives."""
+    program = ng.trace(lambda x, i: (x[i] * x[(x[0] * 0.0).astype("int64")]).sum())(ng.tensor([2.0]), ng.tensor([0, 0]))
+    assert func.grad(lambda x: ng.call(program, x, ng.tensor([0, 0])))(ng.tensor([3.0])).tolist() == [12.0]

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, ImmutableError, LevelError, ShapeError
-from nestgrad.levels.coats import bare
+from nestgrad.levels.coats import bare, worn
 from nestgrad.levels.marks import NONE
+from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.gathering import gathered
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make
 from nestgrad.tensor.positions import positions, unique
@@ -86,6 +87,8 @@ class Place:
         self.x = x
         self.found = positions(x.b, tuple(x.b.shape(x.value)), index)
         if self.found.dressed:
+            for coat in (coat for item in self.found.items for coat in worn(item) if isinstance(coat, Wire)):
+                coat.read()  # raises
             raise LevelError(
                 "at[...]: got an index that differs by the sample of a batch; expected the same for all. "
                 "Try ng.where(ng.arange(n) == index, value, x)"

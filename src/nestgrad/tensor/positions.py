@@ -1,6 +1,6 @@
 """What an index means: NumPy's forms, brought to ints, slices and native integer arrays, one for each of the first axes.
 
-An integer array that differs by the sample of a batch stays in its coats.
+An integer array that differs by the sample of a batch, or is traced, stays in its coats.
 """
 
 from operator import index as as_int
@@ -10,6 +10,7 @@ from nestgrad.errors import IndexRangeError, LevelError, ShapeError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare, worn
 from nestgrad.levels.marks import opened
+from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.handle import Handle
 
 
@@ -105,7 +106,7 @@ def _native(b: Any, item: Any) -> Any:
     base = b.base
     if isinstance(item, Handle):
         value, _ = opened(item.value, item.marks)
-        if item.b.base == base and any(coat.hidden for coat in worn(value)):
+        if item.b.base == base and any(coat.hidden or (isinstance(coat, Wire) and coat.whole) for coat in worn(value)):
             return _differing(b, value)
         value = item.b.read(value)
         item = value if item.b.base == base else base.asarray(item.b.base.to_numpy(value))
@@ -126,7 +127,7 @@ def _native(b: Any, item: Any) -> Any:
 
 
 def _differing(b: Any, p: Any) -> Any:
-    """An index that differs by the sample."""
+    """An index that differs by the sample, or is traced."""
     kind, shape = b.base.kind(bare(p)), tuple(b.shape(p))
     if kind == "bool":
         raise LevelError(
