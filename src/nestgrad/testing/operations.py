@@ -80,7 +80,7 @@ def _check(entry: Op, checked: "Checked", order: int, reference: Callable[..., A
                 tensors = [make(checked.base.dressed, a, NONE) for a in arrays]
                 check_grads(f, tensors, order, stack=checked.base, name=checked.called(sample), seed=seed)
         except WrongDerivativeError as error:
-            raise WrongDerivativeError(f"{error}{_suspects(entry, str(error))}") from None
+            raise WrongDerivativeError(str(error) + _suspects(entry, str(error))) from None
         check_modes(checked, sample, order)
     for point, derivatives in entry.samples.special.items():
         checked.special(point, derivatives[:order])
@@ -92,7 +92,7 @@ def _suspects(op: Op, message: str) -> str:
     if op.kind is Kind.COMPOSITE or found is None:
         return ""
     names = ["xs" if op.variadic else op.arguments[int(k)] for k in re.findall(r"\d+", found[1])]
-    return f". Look at the rule of {' and '.join(dict.fromkeys(names))} in {op.signature}"
+    return f"{'' if message.endswith('?') else '.'} Look at the rule of {' and '.join(dict.fromkeys(names))} in {op.signature}"
 
 
 def samples_of(op: Op) -> tuple[Sample, ...]:
