@@ -111,10 +111,13 @@ def test_plain_arguments_go_to_the_backend_of_what_the_function_captures():
     w = s.tensor([2.0, 3.0], requires_grad=True)
     model = Model(w)
     stored = [w]
+    six = lambda x: (w * x**6).sum() / 720.0  # its sixth derivative is 5
+    for k in range(5):
+        six = func.grad(six) if k % 2 else func.jacfwd(six)
     functions = (
         lambda x: (w * x).sum(), lambda x: stored[0].sum() * x, model.loss, model, lambda x: model(x),
         partial(lambda v, x: (v * x).sum(), w),
-        lambda x, v=w: (v * x).sum(), func.grad(lambda x: 0.5 * (w * x).sum() * x), lambda x: (held * x).sum(),
+        lambda x, v=w: (v * x).sum(), func.grad(lambda x: 0.5 * (w * x).sum() * x), six, lambda x: (held * x).sum(),
         lambda x: func.grad(lambda y: (held * y).sum() * y)(x / 2.0), lambda x: s.tensor(x, requires_grad=True) * 5.0,
     )  # fmt: skip
     for f in functions:

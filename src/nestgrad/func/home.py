@@ -4,8 +4,9 @@ This is a choice of backend and nothing else. Where none is found the default ba
 over different backends meet, which raises.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -14,11 +15,24 @@ from nestgrad.func.trees import flatten
 from nestgrad.tensor.handle import Handle, default_backend, is_scalar
 
 _DEPTH = 4
-"""How far to look: a function, the model that it closes over, the model's lists of layers, their weights."""
+"""How far to look: a function, the model that it closes over, the model's layers, their weights."""
+
+_MANY = 100
+"""How many entries of a list, or of the attributes of an object, to look at."""
+
+_OF = "__nestgrad_of__"
+"""Attribute of a transformed function: the function that it is made of."""
+
+_DATA = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_ELSEWHERE = (FunctionType, BuiltinFunctionType, type, ModuleType)
+"""Globals that may lead anywhere."""
+
+_EMPTY = CellType()
+"""The cell of a variable that has no value yet: equal to all of these, and to no other."""
 
 
 def home(f: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """The dressed backend of the first Tensor among the arguments; or else of a foreign array there; or else of what ``f`` captures."""
+    """The dressed backend of the first Tensor among the arguments; or else of a foreign array there; or else of what ``f`` holds."""
     for a in args:
         if isinstance(a, Handle):
             return a.b
@@ -30,46 +44,62 @@ def home(f: Callable[..., Any], args: Sequence[Any]) -> Any:
     for x in leaves:
         if not is_scalar(x) and default_backend(x) is not plain:
             return default_backend(x).dressed
-    return next(_captured(f, _DEPTH, set()), plain.dressed)
+    found = _within(f, _DEPTH, set())
+    return plain.dressed if found is None else found
 
 
-_ELSEWHERE = (FunctionType, BuiltinFunctionType, type, ModuleType)
-"""Globals that may lead anywhere."""
+def of(f: Callable[..., Any], transformed: Callable[..., Any]) -> Callable[..., Any]:
+    """``transformed``, which holds nothing but ``f``."""
+    transformed.__dict__[_OF] = f
+    return transformed
 
 
-def _captured(x: Any, depth: int, seen: set[int]) -> Iterator[Any]:
-    """The dressed backends of Tensors and stacks that a function, or an object, holds."""
-    for leaf in flatten(x)[0]:
-        if isinstance(leaf, Handle):
-            yield leaf.b
-        elif isinstance(leaf, Factories):
-            yield leaf.dressed
-        elif depth and id(leaf) not in seen and not isinstance(leaf, (ModuleType, type)):
-            seen.add(id(leaf))
-            yield from _captured(_held(leaf), depth - 1, seen)
+def _within(x: Any, depth: int, seen: set[int]) -> Any:
+    """The dressed backend of the first Tensor or stack that ``x`` is or holds, or ``None``."""
+    while isinstance(x, FunctionType) and _OF in x.__dict__:
+        x = x.__dict__[_OF]
+    if isinstance(x, Handle):
+        return x.b
+    if isinstance(x, Factories):
+        return x.dressed
+    if x.__class__ in _DATA or not depth or id(x) in seen or isinstance(x, (ModuleType, type)):
+        return None
+    seen.add(id(x))
+    if isinstance(x, (list, tuple, dict)):  # no step further
+        return _first(x.values() if isinstance(x, dict) else x, depth, seen)
+    return _first(_held(x), depth - 1, seen)
 
 
-def _held(x: Any) -> list[Any]:
+def _first(parts: Iterable[Any], depth: int, seen: set[int]) -> Any:
+    for part in islice(parts, _MANY):
+        found = _within(part, depth, seen)
+        if found is not None:
+            return found
+    return None
+
+
+def _held(x: Any) -> Iterator[Any]:
     """What an object holds: a function its closure, defaults and the global data that it names; any other its attributes."""
-    if isinstance(x, partial):
-        return [x.func, x.args, x.keywords]
-    if isinstance(x, MethodType):
-        return [x.__self__, x.__func__]
     if isinstance(x, FunctionType):
-        data = (x.__globals__.get(name) for name in _names(x.__code__))
-        data = (d for d in data if not isinstance(d, _ELSEWHERE))
-        cells = (cell.cell_contents for cell in x.__closure__ or () if cell != _EMPTY)
-        return [*cells, x.__defaults__, x.__kwdefaults__, *data]
-    return list(getattr(x, "__dict__", {}).values())
+        for cell in x.__closure__ or ():
+            if cell != _EMPTY:
+                yield cell.cell_contents
+        yield from x.__defaults__ or ()
+        yield from (x.__kwdefaults__ or {}).values()
+        for name in _names(x.__code__):
+            if not isinstance(held := x.__globals__.get(name), _ELSEWHERE):
+                yield held
+    elif isinstance(x, partial):
+        yield from (x.func, x.args, x.keywords)
+    elif isinstance(x, MethodType):
+        yield from (x.__self__, x.__func__)
+    else:
+        yield from getattr(x, "__dict__", {}).values()
 
 
 def _names(code: CodeType) -> Iterator[str]:
     """The globals that a function may read, and those that functions inside it may."""
     yield from code.co_names
     for constant in code.co_consts:
-        if isinstance(constant, CodeType):
+        if constant.__class__ is CodeType:
             yield from _names(constant)
-
-
-_EMPTY = CellType()
-"""The cell of a variable that has no value yet: equal to all of these, and to no other."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from nestgrad.errors import LevelError
 from nestgrad.func.forward import pushed
+from nestgrad.func.home import of
 from nestgrad.func.mapping import checked_chunk, dressed, undressed
 from nestgrad.func.reverse import Pullback, pulled
 from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, outside, zeros
@@ -97,7 +98,7 @@ def _by_rows(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, 
         found = unflatten(pullback.structure, [_argument(pullback.arguments, argnums, row) for row in table])
         return (found, aux) if has_aux else found
 
-    return jacobian
+    return of(f, jacobian)
 
 
 def _rows(name: str, pullback: Pullback, start: int, stop: int) -> list[Tensor]:
@@ -133,7 +134,7 @@ def _by_columns(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: boo
         found = unflatten(first.structure, [_argument(arguments, argnums, row) for row in table])
         return (found, first.aux) if has_aux else found
 
-    return jacobian
+    return of(f, jacobian)
 
 
 def _columns(

@@ -8,7 +8,7 @@ import optree
 
 from nestgrad.errors import LevelError, ShapeError
 from nestgrad.func.axes import Axes, in_axis, out_axis, spread
-from nestgrad.func.home import home
+from nestgrad.func.home import home, of
 from nestgrad.func.run import Outputs, Run, as_leaf, inside, outside
 from nestgrad.func.trees import Structure, places, shown, slots, unflatten
 from nestgrad.functions.shaping import concat
@@ -53,7 +53,7 @@ def vmap(f: Callable[..., Any], in_axes: Axes = 0, out_axes: Axes = 0, chunk_siz
             return unflatten(chunk.structure, chunk.leaves)
         return _together([samples.run(f, start, min(start + step, n), kwargs, out_axes) for start in range(0, n, step)])
 
-    return mapped
+    return of(f, mapped)
 
 
 def checked_chunk(name: str, chunk_size: Any) -> int | None:

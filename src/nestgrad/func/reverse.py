@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad.errors import LevelError, NotConnectedError, ShapeError
+from nestgrad.func.home import of
 from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, inside, joined, outside, renewed, zeros
 from nestgrad.func.trees import LEAF, flatten, shown, unflatten
 from nestgrad.tensor import Gradients, Tensor
@@ -41,7 +42,7 @@ def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, str
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return gradient
+    return of(f, gradient)
 
 
 def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, strict: bool = False) -> Callable[..., Any]:
@@ -65,7 +66,7 @@ def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = 
         value = (pullback.value, aux) if has_aux else pullback.value
         return value, gradients if isinstance(argnums, Sequence) else gradients[0]
 
-    return value_and_gradient
+    return of(f, value_and_gradient)
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, strict: bool = False) -> Any:

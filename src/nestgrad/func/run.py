@@ -217,6 +217,8 @@ def zeros(like: Tensor, shape: tuple[int, ...], to: Sequence[Tensor]) -> Tensor:
 
 
 def _chosen(name: str, argnums: ArgNums, n: int) -> list[int]:
+    if type(argnums) is int and -n <= argnums < n:
+        return [argnums % n]
     chosen: list[Any] = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
     if any(not isinstance(k, int) or not -n <= k < n for k in chosen) or not chosen:
         raise ShapeError(f"{name}: got argnums {argnums!r} for {n} positional arguments; expected the numbers of some of them")
