@@ -1,7 +1,9 @@
 """A call is differentiated by backward passes like the function itself: to third order, by arguments and by what is captured."""
 
+import gc
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -135,3 +137,31 @@ def test_several_outputs_of_which_some_are_used(seeded: tuple[int, ...]):
             func.grad(loss(g), argnums=k)(ng.tensor(U), ng.tensor(V)) for g in (lambda *xs: ng.call(run, *xs), f)
         )
         close(got, want)
+
+
+def test_threads_share_a_program():
+    """Its derivatives are made by whoever asks first."""
+    program = ng.trace(lambda x: (x.sin() * x).sum())(ng.tensor(X))
+    want = func.grad(lambda x: (x.sin() * x).sum())(ng.tensor(Y))
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(func.grad(lambda x: ng.call(program, x)), ng.tensor(Y)) for _ in range(8)]
+    for got in found:
+        close(got.result(), want)
+
+
+def test_reference_counting_frees_what_a_trace_and_a_call_have_made():
+    S = stack(ng.NumpyBackend(), 2)
+    program = ng.trace(lambda x: (x**3).sum())(ng.tensor(X))
+    x = S.tensor(X, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        ng.call(program, x).wrt(x).sum().wrt(x)
+        gc.collect()
+        before = len(gc.get_objects())
+        for _ in range(3):
+            ng.call(program, x).wrt(x).sum().wrt(x)
+            ng.trace(lambda x: func.grad(lambda z: (z**3).sum())(x))(x)
+        assert gc.collect() == 0 and len(gc.get_objects()) - before < 20
+    finally:
+        gc.enable()

@@ -146,10 +146,13 @@ def test_transforms_of_a_call(f: Callable[..., Any]):
     def transformed(f: Callable[..., Any]) -> list[Any]:
         g = lambda x: f(x, y)
         x = ng.tensor(X)
-        return [*func.jvp(g, (x,), (u,)), func.jvp(func.grad(g), (x,), (u,))[1], *func.vjp(g, x)[1](2.0)]
+        xs = ng.stack([x, 0.5 * x, u])
+        found = [*func.jvp(g, (x,), (u,)), func.jvp(func.grad(g), (x,), (u,))[1], *func.vjp(g, x)[1](2.0)]
+        found += [func.jacfwd(g)(x), func.hessian(g)(x), func.vmap(func.grad(g))(xs)]
+        return [*found, func.grad(lambda x: func.vmap(g)(xs * x).sum())(x)]
 
     for got, want in zip(transformed(called(f, ng.NumpyBackend())), transformed(f), strict=True):
-        close(got, want)
+        close(got, want, rtol=1e-10)
 
 
 @pytest.mark.parametrize("op", [op for op in TABLE.values() if op.kind is not Kind.CONSTANT], ids=lambda op: op.name)
