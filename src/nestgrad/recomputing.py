@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from nestgrad.errors import LevelError
+from nestgrad.func.home import of
 from nestgrad.func.trees import flatten, places, unflatten
 from nestgrad.levels.recipe import current
 from nestgrad.levels.region import Region
@@ -30,9 +31,9 @@ def checkpoint(f: _F, *, store_waiting: bool = False) -> _F:
             makes no difference at first order.
 
     Returns:
-        A function of the same arguments. A backward pass costs the ops of ``f`` once more, one on top of it (a second derivative) those
-        of ``f`` and of the first pass again. A look-up in ``Gradients`` that comes by gives all inputs of the region what is theirs, so
-        that the next look-up makes nothing again; ``backward(wrt=[...])`` computes for those alone.
+        A function of the same arguments. A first backward pass costs the ops of ``f`` once more; ``docs/checkpointing.md`` tells what
+        higher orders cost. On the innermost level, a look-up in ``Gradients`` that comes by gives all inputs of the region what is
+        theirs, so that the next one makes nothing again; ``backward(wrt=[...])`` computes for those alone, in one go, on any level.
 
     Raises:
         LevelError: If ``f`` is no function, or returns something that is no Tensor.
@@ -63,7 +64,7 @@ def checkpoint(f: _F, *, store_waiting: bool = False) -> _F:
             outs = [make(x.b, here.leave(x.value, outer), x.marks) for x in outs]
         return unflatten(structure, outs)
 
-    return region  # type: ignore[return-value]
+    return of(f, region)  # type: ignore[return-value]
 
 
 def _entered(here: Region, x: Any) -> Any:
