@@ -91,12 +91,10 @@ class Dressed:
 
     def own(self, op: Op) -> Callable[..., Any]:
         """An op that is in no table, as a method. Those of any number of arguments may be made by the thousand, so they are not kept."""
-        if op.variadic:
-            return self._recorded(op)  # type: ignore[no-any-return]
-        method = self._own.get(op)
+        method: Callable[..., Any] | None = self._recorded(op) if op.variadic else self._own.get(op)
         if method is None:
             method = self._own[op] = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
-        return method  # type: ignore[no-any-return]
+        return method
 
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
@@ -125,12 +123,12 @@ class Bare:
     def own(self, op: Op) -> Callable[..., Any]:
         """The function that an op which is in no table brings for raw arrays."""
         assert op.native is not None
-        method = self._own.get(op)
+        method: Callable[..., Any] | None = self._own.get(op)
         if method is None:
             method = op.native(self)
             if not op.variadic:
                 self._own[op] = method
-        return method  # type: ignore[no-any-return]
+        return method
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)

@@ -279,6 +279,15 @@ def test_a_rule_of_a_wrong_shape_is_told_by_name(kind, rule, error, message):
         f(x).wrt(x)
 
 
+def test_an_op_that_there_is_not_is_told_by_name():
+    f = ng.define("f(x)", "elementwise", lambda b, x: b.sinn(x), value=lambda b, x: b.exp(x))
+    with pytest.raises(RuleError, match=r"f: the rule of argument x asks for b.sinn; expected ops of the table.*such as sin"):
+        func.grad(f)(1.0)
+    g = ng.define("g(x)", "elementwise", lambda b, x: x, value=lambda b, x: b.sinn(x))
+    with pytest.raises(RuleError, match=r"g: its function asks for b.sinn"):
+        g(1.0)
+
+
 def test_a_forward_rule_of_a_wrong_shape_is_told_by_name():
     f = ng.define("f(x)", "special", lambda b, g: g, forward=[lambda b, t: b.sum(t, (0,))], value=lambda b, x: b.scale(x, 1.0))
     with pytest.raises(ShapeError, match=r"f: the forward rule of argument x gave shape \(\); expected the answer's, \(2,\)"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ def native(op: Op, b: Any, value: Callable[..., Any] | None, kernels: Mapping[st
     if base.name in kernels:
         function = kernels[base.name]
     elif value is not None:
-        function = partial(value, b)
+        function = partial(_known, op, "its function", value, b)
     else:
         raise MissingOp(
             f"{op.name}: there is no function for the backend {base!r}; expected kernels[{base.name!r}]. "
@@ -97,7 +98,7 @@ def _entrywise(op: Op, argument: str, rule: Rule | None) -> Rule | None:
         return None
 
     def call(b: Any, g: Any, *saved: Any) -> Any:
-        out = _given(op, argument, "rule", rule.call(b, g, *saved))
+        out = _ran(op, f"the rule of argument {argument}", rule.call, b, g, *saved)
         have, shape = tuple(b.shape(out)), tuple(b.shape(g))
         if have != shape:
             arrays = [tuple(b.shape(s)) for word, s in zip(rule.reads, saved, strict=True) if word in (*op.arguments, "out")]
@@ -118,7 +119,7 @@ def _reverse(op: Op, argument: str, rule: Rule | None, more: tuple[str, ...]) ->
     count = len(rule.reads)
 
     def call(b: Any, g: Any, *saved: Any) -> Any:
-        out = _given(op, argument, "rule", rule.call(b, g, *saved[:count]))
+        out = _ran(op, f"the rule of argument {argument}", rule.call, b, g, *saved[:count])
         want = tuple(saved[count] if len(more) == 1 else saved[count][saved[count + 1]])
         if tuple(b.shape(out)) != want:
             which = argument if len(more) == 1 else f"number {saved[count + 1]}"
@@ -138,7 +139,7 @@ def _forward(op: Op, argument: str, rule: Rule | None) -> Rule | None:
     count = len(rule.reads)
 
     def call(b: Any, t: Any, *saved: Any) -> Any:
-        out = _given(op, argument, "forward rule", rule.call(b, t, *saved[:count]))
+        out = _ran(op, f"the forward rule of argument {argument}", rule.call, b, t, *saved[:count])
         want = tuple(b.shape(saved[count]))
         if tuple(b.shape(out)) != want:
             raise ShapeError(
@@ -149,10 +150,33 @@ def _forward(op: Op, argument: str, rule: Rule | None) -> Rule | None:
     return Rule(call, (*rule.reads, "out"))
 
 
-def _given(op: Op, argument: str, what: str, out: Any) -> Any:
+def _ran(op: Op, what: str, rule: Callable[..., Any], b: Any, *args: Any) -> Any:
+    """What a rule gives.
+
+    Raises:
+        RuleError: If that is nothing, or the rule asks ``b`` for an op that there is not.
+    """
+    out = _known(op, what, rule, b, *args)
     if out is None:
         raise RuleError(
-            f"{op.name}: the {what} of argument {argument} returned None; expected a value. "
-            "Try None in the place of the rule if the op is constant in this argument"
+            f"{op.name}: {what} returned None; expected a value. Try None in the place of the rule if the op is constant in this argument"
         )
     return out
+
+
+def _known(op: Op, what: str, function: Callable[..., Any], b: Any, *args: Any, **params: Any) -> Any:
+    """Run what a user wrote in ops of ``b``."""
+    try:
+        return function(b, *args, **params)
+    except AttributeError as error:
+        if error.obj is b.base and error.name not in dir(b.base):
+            raise RuleError(
+                f"{op.name}: {what} asks for b.{error.name}; expected ops of the table, which are methods of backends, and other ops that "
+                f"define made, as f.on(b, x). Try one of nestgrad.ops.TABLE{_near(error.name, b)}"
+            ) from error
+        raise
+
+
+def _near(name: Any, b: Any) -> str:
+    found = get_close_matches(str(name), b.table)
+    return f", such as {', '.join(found)}" if found else ""

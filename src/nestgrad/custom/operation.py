@@ -145,7 +145,7 @@ def define(
     >>> swish = define(
     ...     "swish(x, c)",
     ...     "elementwise",
-    ...     lambda b, x, out, c: b.add(b.scale(out, c), b.mul(b.sigmoid(b.scale(x, c)), b.rsub(b.scale(out, c), 1.0))),
+    ...     lambda b, x, out, c: b.add(b.scale(out, c), b.mul(b.sigmoid(b.scale(x, c)), b.sub(1.0, b.scale(out, c)))),
     ...     value=lambda b, x, c: b.mul(x, b.sigmoid(b.scale(x, c))),
     ... )
     >>> swish(0.0, c=1.0).item(), func.grad(swish)(0.0, 1.0).item()

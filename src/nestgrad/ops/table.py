@@ -112,10 +112,13 @@ class Op:
 
     def of(self, b: Any) -> Callable[..., Any]:
         """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
+        found: Callable[..., Any]
         if self.native is None:
-            return getattr(b, self.name)  # type: ignore[no-any-return]
-        own = getattr(b, "own", None)
-        return self.native(b.dressed.bare) if own is None else own(self)  # type: ignore[no-any-return]
+            found = getattr(b, self.name)
+        else:
+            own = getattr(b, "own", None)
+            found = self.native(b.dressed.bare) if own is None else own(self)
+        return found
 
     def saved(self, b: Any, rule: Rule, i: int, args: Sequence[Any], out: Any, params: tuple[Any, ...]) -> tuple[Any, ...]:
         """What the rule of argument ``i`` reads, in its order."""
