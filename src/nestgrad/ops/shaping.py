@@ -50,11 +50,13 @@ define("pad(x, widths)", LINEAR, lambda b, g, x_shape, widths: b.getitem(
     samples=shaped((2, 3), {"widths": ((1, 0), (0, 2))}, {"widths": ((0, 0), (1, 1))}))
 # entries along the first axis by an array of positions, which may be on levels itself: at each sample of a batch another one
 define("rows(x, y)", SPECIAL, lambda b, g, x_shape, y: b.to_rows(g, y, x_shape[0]), None, forward=(lambda b, t, y: b.rows(t, y), None),
-       batched=batching.rows, samples=calls(
+       series=lambda b, k, x, y, out: None if x[k] is None else b.rows(x[k], y[0]), batched=batching.rows, samples=calls(
     Sample((filled((4, 2), -1, 1), [2, 0, 2]), exact=(1,)), Sample((filled((4,), -1, 1), [[3, 0], [1, 1]]), exact=(1,)),
     Sample((filled((4, 2), -1, 1), 1), exact=(1,))))
 define("to_rows(x, y, count)", SPECIAL, lambda b, g, y: b.rows(g, y), None,
-       forward=(lambda b, t, y, count: b.to_rows(t, y, count), None), batched=batching.to_rows, samples=calls(
+       forward=(lambda b, t, y, count: b.to_rows(t, y, count), None),
+       series=lambda b, k, x, y, out, count: None if x[k] is None else b.to_rows(x[k], y[0], count),
+       batched=batching.to_rows, samples=calls(
     Sample((filled((3, 2), -1, 1), [2, 0, 2]), {"count": 4}, exact=(1,)),
     Sample((filled((2, 2), -1, 1), [[3, 0], [1, 1]]), {"count": 4}, exact=(1,)),
     Sample((filled((2,), -1, 1), 1), {"count": 4}, exact=(1,))))
