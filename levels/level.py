@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nestgrad.backends.factories import Factories
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Tape, running, running_now
+
+if TYPE_CHECKING:
+    from nestgrad.tensor import Tensor
 
 
 @cache
@@ -40,16 +43,17 @@ class Level(Factories):
         self._tapes: tuple[Tape, ...] = (*(inner._tapes if isinstance(inner, Level) else ()), self.tape)
         self._dressing: tuple[Level, ...] = (*inner._dressing, *([self] if type(self).dress is not Level.dress else []))
 
-    def enter(self, name: str, *xs: Any, dress: Callable[..., Any], floating: bool = True) -> Any:
+    def enter(self, name: str, *xs: Any, dress: Callable[..., Any], floating: bool = True) -> "Tensor":
         """A Tensor with ``dress(b, tape, *values)`` of ``xs``, Tensors or data: the door in. ``name`` is for messages.
 
         Raises:
             LevelError: A Tensor over another base backend, or one that was taken out of this level.
             DTypeError: If ``floating``, and one of them is not.
         """
-        return _doors().enter(self, name, xs, dress, floating)
+        made: Tensor = _doors().enter(self, name, xs, dress, floating)
+        return made
 
-    def leave(self, name: str, y: Any, take: Callable[..., Sequence[Any]], whole: bool = True) -> Any:
+    def leave(self, name: str, y: Any, take: Callable[..., Sequence[Any]], whole: bool = True) -> "list[Tensor]":
         """Tensors with what ``take(coat, inner value)`` finds in the coat of ``y`` (``None`` if it wears none): the door out.
 
         They are marked as taken out of this level, so nothing that they depend on is lost silently. Levels above it are taken off.
@@ -58,7 +62,8 @@ class Level(Factories):
             LevelError: If ``y`` is no Tensor over this base, or a level above cannot be taken off. Unless ``whole`` is false, also if
                 ``y`` was taken out of this level before.
         """
-        return _doors().leave(self, name, y, take, whole)
+        made: list[Tensor] = _doors().leave(self, name, y, take, whole)
+        return made
 
     @property
     def tapes(self) -> tuple[Tape, ...]:

@@ -28,7 +28,7 @@ class Lazy(Coat):
     rate: Any
 
     @property
-    def value(self) -> Any:  # type: ignore[override]
+    def value(self) -> Any:
         """Coefficient 0."""
         return self[0]
 
@@ -111,7 +111,7 @@ class Scope:
         found = self.memo.get(key)
         if found is None:
             found = self.memo[key] = (self._lazy(_rated, None, (x,)), x)
-        return found[0]  # type: ignore[no-any-return]
+        return found[0]
 
 
 def _key(p: Any) -> Any:

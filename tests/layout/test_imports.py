@@ -48,6 +48,7 @@ EXCEPTIONS: set[tuple[str, str]] = {
     ("nestgrad.levels.traced.level", "nestgrad.tracing"),
     # the doors of a level take and give Tensors: for the type checker alone
     ("nestgrad.levels.batched", "nestgrad.tensor"),
+    ("nestgrad.levels.level", "nestgrad.tensor"),
     ("nestgrad.levels.forward", "nestgrad.tensor"),
     ("nestgrad.levels.traced.level", "nestgrad.tensor"),
     ("nestgrad.levels.taylor", "nestgrad.tensor"),
