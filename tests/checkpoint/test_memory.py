@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from nestgrad import Autodiff, Balanced, Tensor, checkpoint
 from nestgrad.levels import checkpointing
 from nestgrad.levels.recipe import Remade
 
+ROOT = Path(__file__).parents[2]
 ROWS, UNITS = 256, 6
 POINTS = np.random.default_rng(1).normal(size=(ROWS, UNITS))
 ARRAY = POINTS.nbytes
@@ -187,3 +189,25 @@ def test_gradients_keep_nothing_of_how_they_were_made():
     g = y.wrt(x)
     del y, x, ws
     assert g.shape == (ROWS, UNITS) and big(backend) == 1
+
+
+def test_a_hundred_blocks_at_second_order(monkeypatch):
+    """The benchmark, on smaller arrays; its page tells what the structure allows."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import checkpointing as benchmark
+
+    monkeypatch.setattr(benchmark, "ROWS", 128)
+    monkeypatch.setattr(benchmark, "UNITS", 32)
+    data = benchmark.data()
+    ways: dict[str, Any] = {
+        "plain": (None, 0, False),
+        "balanced": (Balanced(), 0, False),
+        "regions": (None, 10, False),
+        "regions that store what waits": (None, 10, True),
+    }
+    peaks = {name: benchmark.peak(lambda way=way: benchmark.step(2, way, *data)) for name, way in ways.items()}
+    ops = {name: benchmark.ops(2, way, *data) for name, way in ways.items()}
+    bounds = {"balanced": (0.5, 1.5), "regions": (0.25, 2.0), "regions that store what waits": (0.4, 1.55)}
+    for name, (memory, work) in bounds.items():
+        assert peaks[name] <= memory * peaks["plain"], name
+        assert ops[name] <= work * ops["plain"], name

@@ -103,6 +103,32 @@ def test_a_pass_that_does_not_come_by_makes_nothing_again():
     assert backend.counts["tanh"] == 2
 
 
+def test_what_the_function_captures_may_change_afterwards():
+    """What it read is what counts, as without a region."""
+
+    def run(wrap: Any) -> list[Tensor]:
+        array, scale = X.copy(), [2.0]
+        x = three().tensor(X, requires_grad=True)
+        y = wrap(lambda x: (x.sin() * array).tanh() * scale[0])(x)
+        array += 1.0
+        scale[0] = 3.0
+        return orders(y, x)
+
+    same(run)
+
+
+def test_ops_that_a_policy_stores_run_once():
+    backend = CountingBackend()
+    for store, count in ((), 2), (("erf",), 1):
+        x = Autodiff(backend, checkpointing=Balanced(store=store)).tensor(X, requires_grad=True)
+        y = (x.erf() * x.sin()).sum()
+        for _ in range(40):
+            x.cos().cos()  # so that the answer does not happen to be warm
+        backend.restart()
+        y.wrt(x)
+        assert backend.counts["erf"] == count - 1
+
+
 # what goes in and out
 
 
