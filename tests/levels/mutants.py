@@ -70,7 +70,7 @@ def no_level_is_ever_taken_off(patch: Patch) -> None:
     patch.setattr(mixing, "_clash", lambda values, m: [])
 
 
-@mutant("a19", "d17", "d18", fuzz=60)
+@mutant("a19", "d17", "d18", fuzz=30)
 def operands_on_the_same_levels_are_not_tested(patch: Patch) -> None:
     clash = mixing._clash
 
@@ -93,7 +93,7 @@ def a_value_is_as_old_as_itself(patch: Patch) -> None:
     patch.setattr(node.Tracked, "oldest", property(lambda coat: coat.node.age))
 
 
-@mutant("b05", "b07", "l02", fuzz=20)
+@mutant("b05", "b07", "l02", fuzz=60)
 def a_new_variable_is_the_old_node(patch: Patch) -> None:
     patch.setattr(coats, "identity", lambda tape, value, before: before.over(value))
 
@@ -103,7 +103,7 @@ def a_new_variable_forgets_the_old_node(patch: Patch) -> None:
     patch.setattr(coats, "identity", lambda tape, value, before: leaf(tape, value, before.node.shape))
 
 
-@mutant("a19", "c30", "h04", fuzz=60)
+@mutant("a19", "c30", "h04", fuzz=100)
 def a_new_variable_forgets_marks(patch: Patch) -> None:
     as_variable = differentiation.as_variable
 
@@ -120,7 +120,7 @@ def a_look_up_leaves_no_mark(patch: Patch) -> None:
     patch.setattr(gradients, "join", lambda a, b: a)
 
 
-@mutant("l11", "l13", fuzz=60)
+@mutant("l11", "l13")
 def inner_leaves_no_mark(patch: Patch) -> None:
     patch.setattr(differentiation, "left", lambda p, tapes, m, *story: m)
 
@@ -142,7 +142,7 @@ def zero_edges_do_not_make_a_value_older(patch: Patch) -> None:
     patch.setattr(coats, "connection", young)
 
 
-@mutant("c30", fuzz=60)
+@mutant("c30", fuzz=30)
 def results_are_not_brought_under_the_invariant(patch: Patch) -> None:
     everywhere(patch, mixing.fitted, lambda p, m: (p, m))
 
@@ -157,7 +157,7 @@ def a_transforms_output_may_have_left_its_level(patch: Patch) -> None:
     everywhere(patch, inside, lenient)
 
 
-@mutant("l01", fuzz=20)
+@mutant("l01", fuzz=80)
 def an_argument_of_a_transform_is_the_old_node_on_older_levels(patch: Patch) -> None:
     everywhere(patch, run.renewed, lambda x, tapes=(): (leaf(tapes[0], x.value, x.shape) if tapes else x.value, x.marks))
 
@@ -231,7 +231,7 @@ def what_does_not_record_is_as_old_as_nothing(patch: Patch) -> None:
     patch.setattr(Coat, "oldest", property(lambda coat: inf))
 
 
-@mutant("m11", "m13", "m14", "n08", "n09")
+@mutant("m11", "m13", "m14", "n08", "n09", fuzz=60)
 def what_leaves_a_level_that_does_not_record_has_no_mark(patch: Patch) -> None:
     left = marks.left
 
@@ -268,7 +268,7 @@ def a_batch_can_leave(patch: Patch) -> None:
     patch.setattr(Batch, "off", lambda coat: coat.value)
 
 
-@mutant("o10", fuzz=20)
+@mutant("o10")
 def a_derivative_by_samples_may_have_their_axis(patch: Patch) -> None:
     patch.setattr(gradients, "_batch_above", lambda x, coat: None)
 

@@ -43,7 +43,7 @@ class Body:
         p.depth += 1
         before = p.transforms
         try:
-            self.tape, self.under = ([coat.tape for coat in worn(zs[self.chosen].value)] * 2)[:2]
+            self.tape, self.under = ([coat.tape for coat in worn(zs[self.chosen].value)] * 2 + [None] * 2)[:2]
             p.transforms = running_now()[::-1]
             for k, (z, given, truth) in enumerate(zip(zs, self.given, self.truth, strict=True)):
                 self.arguments.append(self.argument(f"z{k}", z, given, truth))

@@ -5,7 +5,7 @@ from fuzz.ledger import merged
 from fuzz.pool import Value
 from fuzz.pushes import Pushes
 from fuzz.truth import Array, swapped
-from nestgrad import Tensor, call, trace
+from nestgrad import Tensor, call, checkpoint, trace
 
 
 class Calls(Pushes):
@@ -36,6 +36,25 @@ class Calls(Pushes):
             ledger = merged(out.ledger, *(v.ledger for v in again))
             made = self.put(code, call(program, *(v.tensor for v in again)), swapped(out.entries, places), ledger)
         return made
+
+    def checkpointed(self) -> Value:
+        """A function of which nothing is stored but what it returns; else it is the same."""
+        arguments = [self.some() for _ in range(self.random.choice((1, 2)))]
+        run = Plain(self, arguments)
+        f, names = self.heading(arguments)
+        self.counts["checkpointed"] += 1
+        made = self.ran(run, lambda: checkpoint(run)(*(v.tensor for v in arguments)), None)
+        out = run.out
+        assert out is not None
+        return self.put(f"checkpoint({f})({names})", made, out.entries, out.ledger, out.nodes)
+
+
+class Plain(Body):
+    """A function that is run as it is."""
+
+    def argument(self, code: str, z: Tensor, given: Value, truth: Array) -> Value:
+        """The argument itself."""
+        return self.program.put(code, z, truth, given.ledger, given.nodes)
 
 
 class Traced(Body):

@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz.ledger import Ledger, Tapes, merged
 from fuzz.truth import Array, Expr, exact, name, symbol
-from nestgrad import Autodiff, Batched, Forward, Taylor, Tensor
+from nestgrad import Autodiff, Balanced, Batched, Forward, Taylor, Tensor
 from nestgrad.backends import NumpyBackend
 from nestgrad.errors import LevelError, NotConnectedError, NotTrackedError, TraceError
 from nestgrad.levels.coats import oldest, worn
@@ -20,6 +20,7 @@ EXPECTED = (LevelError, NotTrackedError, NotConnectedError, TraceError)
 
 KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Autodiff": ("Autodiff({})", Autodiff),
+    "Balanced": ("Autodiff({}, checkpointing=Balanced(limit=3))", lambda inner: Autodiff(inner, checkpointing=Balanced(limit=3))),
     "Forward": ("Forward({})", Forward),
     "Taylor": ("Taylor({}, order=2)", lambda inner: Taylor(inner, order=2)),
     "Batched": ("Batched({})", Batched),
@@ -113,11 +114,11 @@ class Pool:
     def stack(self, s: str, inner_name: str, inner: Any, kind: str | None = None) -> Any:
         """Make a level."""
         if kind is None:
-            kind = self.random.choices(list(KINDS), (5, 2, 2, 2))[0] if self.mixed else "Autodiff"
+            kind = self.random.choices(list(KINDS), (5, 1, 2, 2, 2))[0] if self.mixed else "Autodiff"
         code, make = KINDS[kind]
         made = make(inner)
         self.line(f"{s} = {code.format(inner_name)}")
-        if kind != "Autodiff":
+        if not made.records:
             self.doors.append((s, made))
         if recording(made):
             self.stacks.append((s, made))

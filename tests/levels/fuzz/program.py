@@ -52,7 +52,8 @@ class Program(Samples):
         weights = {
             self.operation: 40, self.differentiate: 24, self.reverse: 8 if deep else 0, self.push: 4 if deep else 0,
             self.second: 2 if deep else 0, self.mapped: 2 if deep else 0, self.jacobian: 2 if deep else 0,
-            self.called: 2 if deep else 0, self.door: 20 if self.doors else 0, self.remade: 6, self.leaf: 4, self.detach: 4,
-            self.constant: 3, self.inner: 3, self.late: 3, self.pull: 2 if self.pullbacks else 0, self.lift: 1, self.new_stack: 1,
+            self.called: 2 if deep else 0, self.checkpointed: 1 if deep else 0, self.door: 20 if self.doors else 0, self.remade: 6,
+            self.leaf: 4, self.detach: 4, self.constant: 3, self.inner: 3, self.late: 3, self.pull: 2 if self.pullbacks else 0,
+            self.lift: 1, self.new_stack: 1,
         }  # fmt: skip
         return self.random.choices(list(weights), list(weights.values()))[0]
