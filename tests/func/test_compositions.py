@@ -1,5 +1,6 @@
 """Transforms within transforms, to third order, over tracked closures: random compositions against PyTorch, and what must commute."""
 
+import gc
 import itertools
 import math
 from typing import Any
@@ -13,6 +14,8 @@ import nestgrad as ng
 from nestgrad import func
 from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.levels.autodiff import Autodiff
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.reverse.node import Node
 
 JIT = "ignore:.*torch.jit.script.*:DeprecationWarning"  # torch's own, when its jvp is first used
 X, W = np.array([0.3, -0.7, 0.9]), np.array([0.8, -0.4, 0.6])
@@ -135,3 +138,35 @@ def test_transforms_of_values_on_forward_and_taylor_levels_carry_their_tangents(
         np.testing.assert_allclose(forward.tangent(y).numpy(), want[1].numpy(), rtol=1e-12, atol=1e-14)
         y = transform(f(taylor.series(w0, u)))(taylor.series(x0, v))
         np.testing.assert_allclose(taylor.terms(y)[2].numpy(), want[2].numpy(), rtol=1e-12, atol=1e-14)
+
+
+LEFT = {
+    "grad": lambda w, x: func.grad(lambda x: (w * x).sin().sum())(x),
+    "vjp": lambda w, x: func.vjp(lambda p: (w * p["x"], p["x"].sum()), {"x": x})[1]((x, 1.0)),
+    "jvp": lambda w, x: func.jvp(lambda x: (w * x).sin(), x, x)[1],
+    "linearize": lambda w, x: func.linearize(lambda x: (w * x).sin(), x)[1](x),
+    "vmap": lambda w, x: func.vmap(func.grad(lambda a: (w * a).sin().sum()))(x),
+    "jacrev": lambda w, x: w.grad(func.jacrev(lambda x: (w * x).sin())(x).backward()),
+    "jacfwd": lambda w, x: w.grad(func.jacfwd(lambda x: (w * x).sin(), chunk_size=2)(x).backward()),
+    "hessian": lambda w, x: func.hessian(lambda x: (w * x).sin().sum())(x),
+    "taylor": lambda w, x: func.taylor(lambda x: (w * x).sin(), x, x, 3),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_a_transform_recorded_is_freed_when_its_result_is_dropped(name):
+    """By reference counting: no tape or node is left, and no cycle that holds one."""
+    w = Autodiff(NumpyBackend()).tensor(W, requires_grad=True)
+    LEFT[name](w, X)  # what is made on the first call, such as the ways of ops
+    gc.collect()
+    gc.disable()
+    try:
+        before = _recorded()
+        LEFT[name](w, X)
+        assert _recorded() == before
+    finally:
+        gc.enable()
+
+
+def _recorded() -> int:
+    return sum(issubclass(type(o), (Tape, Node, Coat)) for o in gc.get_objects())

@@ -162,6 +162,8 @@ def test_the_imperative_style_inside(levels, kind):
     j = KINDS[kind](f)(np.array([1.0, 0.5]))
     assert j.tolist() == [[12.0, 0.0], [0.0, 6.0]]
     assert w.grad(j.backward()).item() == 9.0
+    h = func.hessian(lambda x: f(x).sum())(np.array([1.0, 0.5]))
+    assert h.tolist() == [[12.0, 0.0], [0.0, 12.0]] and w.grad(h.backward()).item() == 12.0
 
 
 def test_plain_numbers_are_scalars(base):

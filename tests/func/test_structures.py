@@ -157,3 +157,18 @@ def test_a_variable_without_a_value_yet_is_passed_over():
 def test_a_structure_that_does_not_fit_is_a_typed_error(base, run, error, match):
     with pytest.raises(error, match=match):
         run(base.tensor(2.0))
+
+
+def test_a_function_that_changes_the_structure_it_is_given_changes_its_own_copy(base):
+    def f(p):
+        p["extra"] = p.pop("x") * 2.0
+        return p["extra"] ** 2
+
+    p = {"x": base.tensor(3.0)}
+    for run in (
+        lambda: func.grad(f)(p)["x"], lambda: func.vjp(f, p)[1](1.0)[0]["x"], lambda: func.jvp(f, p, {"x": 1.0})[1],
+        lambda: func.linearize(f, p)[1]({"x": 1.0}), lambda: func.jacrev(f)(p)["x"], lambda: func.jacfwd(f)(p)["x"],
+        lambda: func.taylor(f, p, {"x": 1.0}, 1)[1], lambda: func.vmap(func.grad(f))({"x": p["x"].reshape(1)})["x"][0],
+    ):  # fmt: skip
+        assert run().item() == 24.0
+        assert [*p] == ["x"]

@@ -87,7 +87,7 @@ def _by_rows(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, 
         values, leaves, root = pullback.values, pullback.arguments.leaves, pullback.root
         n = 0 if root is None else root.size
         chunks = [_rows(name, pullback, start, stop) for start, stop in _ranges(n, step)]
-        rows = [concat(parts, 0) if len(parts) > 1 else parts[0] for parts in zip(*chunks, strict=True)]
+        rows = [_end_to_end([chunk[k] for chunk in chunks], 0) for k in range(len(leaves))] if chunks else []
         blocks = dict(zip(pullback.connected, _blocks([values[i] for i in pullback.connected]), strict=True)) if rows else {}
         table = [
             [r[slice(*blocks[i])].reshape((*y.shape, *x.shape)) for r, x in zip(rows, leaves, strict=True)]
@@ -127,8 +127,7 @@ def _by_columns(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: boo
             raise LevelError(f"{name}: the function returned other structures in different runs; expected the same for all directions")
         table = []
         for i, y in enumerate(first.leaves):
-            parts = [moved[i] for _, moved in chunks]
-            columns = concat(parts, -1) if len(parts) > 1 else parts[0]
+            columns = _end_to_end([moved[i] for _, moved in chunks], -1)
             blocks = zip(_blocks(arguments.leaves), arguments.leaves, strict=True)
             table.append([columns[..., slice(*block)].reshape((*y.shape, *x.shape)) for block, x in blocks])
         found = unflatten(first.structure, [_argument(arguments, argnums, row) for row in table])
@@ -161,6 +160,10 @@ def _units(like: Tensor, size: int, start: int, stop: int) -> Tensor:
     columns = base.reshape(base.arange(0, size), (1, size))
     units = base.cast(base.eq(rows, columns), like.dtype)
     return make(like.b, base.reshape(units, (stop - start, *like.shape)), NONE)
+
+
+def _end_to_end(parts: Sequence[Tensor], axis: int) -> Tensor:
+    return concat(parts, axis) if len(parts) > 1 else parts[0]
 
 
 def _ranges(n: int, step: int | None) -> list[tuple[int, int]]:
