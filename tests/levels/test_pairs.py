@@ -22,4 +22,4 @@ def test_pairs_of_levels_and_of_transforms(op, backend):
             # sums of a few dozen terms of size 1, in another order
             want = pytest.approx(right(word), rel=1e-10, abs=1e-11)
             assert by_levels(word, f) == want, f"{word} of {op.signature}, sample {k}, by level objects"
-            assert "B" in word or by_transforms(word, f) == want, f"{word} of {op.signature}, sample {k}, by transforms"
+            assert by_transforms(word, f) == want, f"{word} of {op.signature}, sample {k}, by transforms"
