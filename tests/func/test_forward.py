@@ -9,6 +9,7 @@ import pytest
 import torch
 from functions import FUNCTIONS, X, alike, close, leaves, tree_map
 
+import nestgrad as ng
 from nestgrad import Tensor, func
 from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.errors import ConversionError, DTypeError, ImmutableError, LevelError, NotConnectedError, ShapeError
@@ -130,6 +131,16 @@ def test_the_imperative_style_inside(levels):
         g = kind(f)(1.1)
         assert g.item() == pytest.approx(12 * 1.1**3 * 0.5, rel=1e-13)
         assert w.grad(g.backward()).item() == pytest.approx(12 * 1.1**3, rel=1e-13)
+
+
+def test_where_a_derivative_is_infinite_both_ways_agree():
+    """A direction that is zero gives zero, not 0 * inf; of a branch that is not taken nothing comes through, at second order too."""
+    sqrt = lambda x: x.sqrt()
+    for v, want in ((0.0, 0.0), (1.0, math.inf)):
+        assert func.jvp(sqrt, 0.0, v)[1].item() == func.linearize(sqrt, 0.0)[1](v).item() == want
+    branch = lambda x: ng.where(x < 1.0, x * x, x.sqrt())
+    for outer, inner in itertools.product(FIRST.values(), repeat=2):
+        assert outer(inner(branch))(0.0).item() == 2.0
 
 
 def test_has_aux_and_single_arguments():

@@ -179,6 +179,22 @@ def test_float32_stays_float32():
         assert {a.dtype for a in leaves(g(x).numpy())} == {np.dtype("float32")}
 
 
+def test_of_two_dtypes_rows_have_the_arguments_and_columns_the_outputs(base):
+    """Outputs of both dtypes go back in one pass."""
+    a, b = base.tensor([1.0, 2.0], dtype="float32"), base.tensor([3.0, 4.0], dtype="float64")
+    f = lambda a, b: (a * a, b * a.sum())
+    single, double = a.dtype, b.dtype
+    rows, columns = func.jacrev(f, (0, 1))(a, b), func.jacfwd(f, (0, 1))(a, b)
+    assert [[j.dtype for j in row] for row in rows] == [[single, double]] * 2
+    assert [[j.dtype for j in row] for row in columns] == [[single] * 2, [double] * 2]
+    for found in (rows, columns):
+        assert [[j.tolist() for j in row] for row in found] == [
+            [[[2.0, 0.0], [0.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]], [[[3.0, 3.0], [4.0, 4.0]], [[3.0, 0.0], [0.0, 3.0]]],
+        ]  # fmt: skip
+    assert [g.dtype for g in func.vjp(f, a, b)[1]((a, b))] == [single, double]
+    assert [t.dtype for t in func.linearize(f, a, b)[1](a, b)] == [single, double]
+
+
 @pytest.mark.parametrize(
     ("run", "error", "match"),
     [

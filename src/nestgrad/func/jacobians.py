@@ -32,7 +32,7 @@ def jacrev(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, c
     Returns:
         A function of the same arguments. It gives a Tensor of the output's shape and the argument's, one after the other; a tuple of them
         for several ``argnums``; for nested structures the output's structure of the argument's; with ``has_aux`` a pair with the auxiliary
-        data. Cheaper than ``jacfwd`` where the output has fewer entries than the argument.
+        data. The dtype is the argument's. Cheaper than ``jacfwd`` where the output has fewer entries than the argument.
 
     Raises:
         DTypeError: If an argument is not floating.
@@ -48,8 +48,8 @@ def jacrev(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, c
 def jacfwd(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, chunk_size: int | None = None) -> Callable[..., Any]:
     """The Jacobian by forward mode: one run of ``f`` on a batch of directions, one for each entry of the argument.
 
-    Arguments, result and errors are those of ``jacrev``. With ``chunk_size``, ``f`` runs once for each chunk of directions. Keeps no graph,
-    and is cheaper than ``jacrev`` where the argument has fewer entries than the output.
+    Arguments, result and errors are those of ``jacrev``; the dtype is the output's. With ``chunk_size``, ``f`` runs once for each chunk of
+    directions. Keeps no graph, and is cheaper than ``jacrev`` where the argument has fewer entries than the output.
 
     >>> from nestgrad import tensor
     >>> jacfwd(lambda x: x.sum() * x)(tensor([1.0, 2.0])).tolist()
