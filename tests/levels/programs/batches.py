@@ -112,16 +112,25 @@ def o09_pass_through_samples_to_a_variable_from_outside():
     return func.vmap(lambda z: d(var(s, z) * x, x))(ZS)
 
 
-@raises(LevelError, match="a derivative there would be one for each sample")
-def o10_derivative_by_samples_on_a_level_under_them():
+def squares() -> tuple[Tensor, Tensor, Tensor]:
+    """The sum of the squares of some samples, what was batched, and the samples."""
     s = stack(1)
     x = var(s, ZS)
     level = Batched(s)
     z = level.batch(x)
-    y = level.unbatch(z * z).sum()
-    assert z not in y.backward()
-    assert np.allclose(d(y, x).numpy(), 2 * ZS)
+    return level.unbatch(z * z).sum(), x, z
+
+
+@raises(LevelError, match="a derivative there would be one for each sample")
+def o10_derivative_by_samples_on_a_level_under_them():
+    y, _, z = squares()
     return d(y, z)
+
+
+@right(2 * ZS, False)
+def o22_derivative_by_what_was_batched():
+    y, x, z = squares()
+    return d(y, x), z in y.backward()
 
 
 @raises(LevelError, match="so it is no plain number")
