@@ -1,8 +1,9 @@
 """Each kind of level as an operator on scalar functions, so that levels can be nested in all orders and compared with one number.
 
 ``R``, ``F`` and ``T`` map a function to its derivative in a fixed direction: by a backward pass, by tangents, as a Taylor coefficient.
-``B`` maps it to a weighted sum of its values at multiples of the point, computed as one batch. A derivative in two directions is one
-number, whatever level found it; the right one comes from nested reverse mode alone, point by point.
+``S`` maps it to its second derivative in a direction, from the second coefficient. ``B`` maps it to a weighted sum of its values at
+multiples of the point, computed as one batch. A derivative in two directions is one number, whatever level found it; the right one comes
+from nested reverse mode alone, point by point.
 """
 
 import itertools
@@ -97,6 +98,10 @@ def taylor(level: Any, f: Function, xs: Sequence[Any], vs: Sequence[Any]) -> Any
     return level.terms(f(*(level.series(x, v) for x, v in zip(xs, vs, strict=True))))[1]
 
 
+def second(level: Any, f: Function, xs: Sequence[Any], vs: Sequence[Any]) -> Any:
+    return 2.0 * level.terms(f(*(level.series(x, v) for x, v in zip(xs, vs, strict=True))))[2]
+
+
 def batched(level: Any, f: Function, xs: Sequence[Any], vs: Sequence[Any]) -> Any:
     return weighed(level.unbatch(f(*(level.batch(x) for x in scaled(xs)))))
 
@@ -105,6 +110,7 @@ KINDS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
     "R": (ng.Autodiff, reverse),
     "F": (ng.Forward, forward),
     "T": (lambda inner: ng.Taylor(inner, 2), taylor),
+    "S": (lambda inner: ng.Taylor(inner, 3), second),
     "B": (ng.Batched, batched),
 }
 
@@ -153,7 +159,7 @@ class Truth:
 
     def __call__(self, word: str) -> float:
         batches = [k for k, letter in enumerate(word) if letter == "B"]
-        derivatives = tuple(k for k, letter in enumerate(word) if letter != "B")
+        derivatives = tuple(k for k, letter in enumerate(word) for _ in range({"B": 0, "S": 2}.get(letter, 1)))
         total = 0.0
         for chosen in itertools.product(BATCH, repeat=len(batches)):
             factor = math.prod(weight for _, weight in chosen)

@@ -6,7 +6,7 @@ import pytest
 from operators import Energy, Truth, by_levels, by_transforms
 
 import nestgrad as ng
-from nestgrad.ops import TABLE
+from nestgrad.ops import TABLE, Kind
 
 WORDS = ["".join(word) for word in product("RFBT", repeat=2)]
 BACKENDS = {"numpy": ng.NumpyBackend(), "torch": ng.TorchBackend(dtype="float64")}
@@ -23,3 +23,13 @@ def test_pairs_of_levels_and_of_transforms(op, backend):
             want = pytest.approx(right(word), rel=1e-10, abs=1e-11)
             assert by_levels(word, f) == want, f"{word} of {op.signature}, sample {k}, by level objects"
             assert by_transforms(word, f) == want, f"{word} of {op.signature}, sample {k}, by transforms"
+
+
+@pytest.mark.parametrize("op", [op for op in TABLE.values() if op.kind is not Kind.CONSTANT], ids=lambda op: op.name)
+def test_second_coefficients_under_and_over_another_level(op):
+    """``S`` is the second derivative from a Taylor coefficient."""
+    for k, sample in enumerate(op.samples.calls):
+        f = Energy(BACKENDS["numpy"], op, sample, order=3, seed=k)
+        right = Truth(f)
+        for word in ("S", "SR", "RS", "SF", "FS", "ST", "TS", "SB", "BS"):
+            assert by_levels(word, f) == pytest.approx(right(word), rel=1e-10, abs=1e-10), f"{word} of {op.signature}, sample {k}"

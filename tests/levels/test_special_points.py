@@ -74,10 +74,11 @@ def test_derivatives_at_special_points_are_the_printed_ones(op, point, backend, 
             assert np.ndim(got) == 0 or beside is None or np.isfinite(got[1]), f"order {k}: a neighbour is {got[1]}"
 
 
+@pytest.mark.parametrize("backend", DOUBLE)
 @pytest.mark.parametrize("op", [op for op in TABLE.values() if op.kind is not Kind.CONSTANT], ids=lambda op: op.name)
-def test_forward_and_taylor_mode_agree_with_reverse_mode_to_third_order(op):
+def test_forward_and_taylor_mode_agree_with_reverse_mode_to_third_order(op, backend):
     """All derivatives along a line, of a cubic in the answer."""
-    base = DOUBLE["numpy"]
+    base = DOUBLE[backend]
     for k, sample in enumerate(op.samples.calls):
         f = Energy(base, op, sample, order=3, seed=k)
         f.directions = f.directions[:1] * 3
