@@ -106,13 +106,12 @@ def singular():
 SINGULAR = singular()
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("swapped", [False, True], ids=["taken where true", "taken where false"])
-@pytest.mark.parametrize("name", SINGULAR)
-def test_where_keeps_the_branch_not_taken_out(name, swapped, way):
-    """The cube has its derivatives wherever it is taken, the other has its own elsewhere, and so has the sum over all points."""
-    base, order = DOUBLE["numpy"], 4
-    f, points = SINGULAR[name]
+ORDER = 4
+
+
+def taken(name, swapped):
+    """A function that takes the cube at the singular points and the singular function elsewhere; where; and its four derivatives there."""
+    base, (f, points) = DOUBLE["numpy"], SINGULAR[name]
     other = 1.7 if name in ("log(log(x))", "acosh") else 0.4
     values = np.array([*points, other])
     cube = base.tensor([True] * len(points) + [False])
@@ -121,20 +120,46 @@ def test_where_keeps_the_branch_not_taken_out(name, swapped, way):
         return ng.where(~cube, f(x), x**3) if swapped else ng.where(cube, x**3, f(x))
 
     stack = base
-    for _ in range(order):
+    for _ in range(ORDER):
         stack = ng.Autodiff(stack)
     alone = stack.tensor(other, requires_grad=True)
     y, right = f(alone), []
-    for _ in range(order):
+    for _ in range(ORDER):
         y = y.wrt(alone)
         right.append(y.item())
     cubes = [3 * values**2, 6 * values, np.full_like(values, 6.0), np.zeros_like(values)]
-    found = WAYS[way](base, chosen, values, order)
-    sums = WAYS[way](base, lambda x: chosen(x).sum(), values, order)
-    for k in range(order):
-        want = [*cubes[k][:-1], right[k]]
+    return chosen, values, [[*cubes[k][:-1], right[k]] for k in range(ORDER)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("swapped", [False, True], ids=["taken where true", "taken where false"])
+@pytest.mark.parametrize("name", SINGULAR)
+def test_where_keeps_the_branch_not_taken_out(name, swapped, way):
+    """The cube has its derivatives wherever it is taken, the other has its own elsewhere, and so has the sum over all points."""
+    chosen, values, right = taken(name, swapped)
+    found = WAYS[way](DOUBLE["numpy"], chosen, values, ORDER)
+    sums = WAYS[way](DOUBLE["numpy"], lambda x: chosen(x).sum(), values, ORDER)
+    for k, want in enumerate(right):
         np.testing.assert_allclose(found[k], want, rtol=1e-12, err_msg=f"order {k + 1}")
         np.testing.assert_allclose(sums[k], sum(want), rtol=1e-12, err_msg=f"order {k + 1}, the sum")
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["taken where true", "taken where false"])
+@pytest.mark.parametrize("name", SINGULAR)
+def test_where_keeps_it_out_of_mixed_modes(name, swapped):
+    """Tangents and series of gradients, gradients of tangents and of coefficients."""
+    chosen, values, right = taken(name, swapped)
+    x, ones = ng.tensor(values), ng.tensor(np.ones_like(values))
+    gradient = ng.func.grad(lambda x: chosen(x).sum())
+    expansion = ng.func.taylor(gradient, x, ones, 3)
+    found = {
+        "a tangent of a gradient": (2, ng.func.jvp(gradient, (x,), (ones,))[1]),
+        "a gradient of a tangent": (2, ng.func.grad(lambda x: ng.func.jvp(chosen, (x,), (ones,))[1].sum())(x)),
+        "a gradient of a coefficient": (4, ng.func.grad(lambda x: 6.0 * ng.func.taylor(chosen, x, ones, 3)[3].sum())(x)),
+        **{f"coefficient {k} of a gradient": (k + 1, math.factorial(k) * expansion[k]) for k in range(4)},
+    }
+    for what, (order, got) in found.items():
+        np.testing.assert_allclose(got.numpy(), right[order - 1], rtol=1e-12, err_msg=what)
 
 
 @pytest.mark.parametrize("word", ["".join(word) for n in (1, 2, 3, 4) for word in product("xy", repeat=n)])
