@@ -12,7 +12,7 @@ import pytest
 import nestgrad as ng
 from nestgrad.backends.factories import Factories
 from nestgrad.errors import NestgradError
-from nestgrad.levels import Coat, Level
+from nestgrad.levels import Balanced, Coat, Level
 from nestgrad.levels.batched import Batch
 from nestgrad.levels.coats import bare
 from nestgrad.levels.forward import Dual, split
@@ -42,6 +42,12 @@ class TestAutodiff(LevelConformance):
     def derivative(self, level, f, x, v):
         variable = level.tensor(x, requires_grad=True, levels=[level])
         return (f(variable).wrt(variable) * v).sum()
+
+
+class TestAutodiffThatStoresLess(TestAutodiff):
+    @staticmethod
+    def level(inner):
+        return ng.Autodiff(inner, checkpointing=Balanced())
 
 
 class TestForward(LevelConformance):
