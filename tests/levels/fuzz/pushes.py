@@ -29,10 +29,14 @@ class Pushes(Transforms):
                 entries = directional(entries, run.arguments[0].nodes, d.entries, run.tape.birth)
             return tuple(scaled(e, 1.0 / math.factorial(k)) for e in entries)
 
-        taylor = k > 1 or self.chance(0.3)
-        if taylor:
+        how = "taylor" if k > 1 else self.random.choice(("jvp", "jvp", "taylor", "linearize"))
+        if how == "taylor":
             made = self.ran(run, lambda: func.taylor(run, x.tensor, d.tensor, order=2), along)
             code, values = f"func.taylor({f}, {x.name}, {d.name}, order=2)", made
+        elif how == "linearize":
+            value, push = self.ran(run, lambda: func.linearize(run, x.tensor), along)
+            values = value, push(d.tensor)
+            code = f"(lambda y, push: (y, push({d.name})))(*func.linearize({f}, {x.name}))"
         else:
             values = self.ran(run, lambda: func.jvp(run, (x.tensor,), (d.tensor,)), along)
             code = f"func.jvp({f}, ({x.name},), ({d.name},))"
