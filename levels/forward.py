@@ -115,7 +115,8 @@ def moving(b: Any, tape: Tape, value: Any, direction: Any) -> Any:
     if tuple(b.shape(value)) != tuple(b.shape(direction)):
         raise ShapeError(f"dual: got a tangent of shape {b.shape(direction)} for a value of shape {b.shape(value)}; expected the same")
     if any(isinstance(p, Coat) and p.tape.birth >= tape.birth for p in (value, direction)):
-        return b.add(value, b.mul(direction, dual(tape, 0.0, 1.0)))
+        zero, one = (b.base.full((), c, b.dtype(value)) for c in (0.0, 1.0))  # arrays, since a trace may capture them
+        return b.add(value, b.mul(direction, dual(tape, zero, one)))
     return dual(tape, value, direction)
 
 

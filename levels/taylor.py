@@ -128,8 +128,9 @@ class Taylor(Level):
             raise ShapeError(f"series: {shapes}; expected the same")
         if not any(isinstance(p, Coat) and p.tape.birth >= tape.birth for p in (value, *terms)):
             return series(tape, value, terms, self.order)
+        zero, one = (b.base.full((), c, b.dtype(value)) for c in (0.0, 1.0))  # arrays, since a trace may capture them
         for k, term in enumerate(terms):
-            value = b.add(value, b.mul(term, series(tape, 0.0, [*[None] * k, 1.0], self.order)))
+            value = b.add(value, b.mul(term, series(tape, zero, [*[None] * k, one], self.order)))
         return value
 
 

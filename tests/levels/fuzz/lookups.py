@@ -8,7 +8,7 @@ from fuzz.pool import EXPECTED, Value, Wrong
 from fuzz.steps import Steps
 from fuzz.truth import Array, gradient
 from nestgrad import Tensor
-from nestgrad.errors import NotConnectedError, NotTrackedError
+from nestgrad.errors import NotConnectedError, NotTrackedError, TraceError
 from nestgrad.levels.coats import worn
 from nestgrad.levels.marks import opened
 from nestgrad.levels.reverse.node import Tracked
@@ -82,6 +82,8 @@ class LookUps(Steps):
         known = x.tensor in grads
         try:
             result = grads[x.tensor]
+        except TraceError:  # what the pass reads has leaked
+            raise
         except EXPECTED:
             assert not known
             raise

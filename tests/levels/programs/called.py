@@ -1,12 +1,13 @@
 """P. Programs that are called: what is traced, captured and cut inside, differentiated outside."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from nestgrad import Tensor, call, func, trace
+from nestgrad import Autodiff, Forward, Taylor, Tensor, call, func, trace
 from nestgrad.errors import NestgradError, TraceError
-from programs.case import NO_LEVEL_LEFT, d, raises, right, stack, var
+from programs.case import BASE, NO_LEVEL_LEFT, d, raises, right, stack, var
 from programs.styles import squared_slope
 
 
@@ -158,3 +159,20 @@ def p14_look_up_by_what_has_leaked():
         return z * w
 
     return d(call(trace(f)(1.0), 2.0), stash[0])
+
+
+def seeded(level: Forward | Taylor, entered: Callable[[Tensor], Tensor]) -> Tensor:
+    """The program of g times the derivative of z^2, where z has entered a level under the coat of a younger one; called with 3."""
+    x = var(Autodiff(level), 0.5)
+    y = entered(x) ** 2
+    made: Tensor = call(trace(lambda g: x.grad(y.backward(gradient=g)))(1.0), 3.0)
+    return made
+
+
+@right(3.0, 3 * 0.5 * 4, 3.0, 3 * 0.5 * 4)
+def p15_what_moves_is_captured():
+    """z = x + x t: the derivative of z^2 by x is 2 x (1 + t)^2."""
+    forward, taylor = Forward(BASE), Taylor(BASE, order=2)
+    one = seeded(forward, lambda x: forward.dual(x, x))
+    two = seeded(taylor, lambda x: taylor.series(x, x))
+    return forward.primal(one), forward.tangent(one), taylor.terms(two)[0], taylor.terms(two)[1]
