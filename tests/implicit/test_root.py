@@ -285,7 +285,7 @@ def test_with_less_memory():
     assert func.grad(ng.checkpoint(f))(4.0).item() == func.grad(f)(4.0).item()
 
 
-def test_numbers_and_untracked_values_run_the_solver_alone():
+def test_numbers_and_untracked_values_run_the_solver_and_the_residual_once():
     evaluated = []
 
     def watched(x, p):
@@ -293,7 +293,23 @@ def test_numbers_and_untracked_values_run_the_solver_alone():
         return x * x - p
 
     f = root(lambda p: p.item() ** 0.5, watched)
-    assert f(4.0).item() == 2.0 and not evaluated
+    assert f(4.0).item() == 2.0 and len(evaluated) == 1
+
+
+@pytest.mark.parametrize("parameter", ["a number", "a variable"])
+def test_what_the_residual_closes_over_is_refused_with_any_parameter(parameter):
+    """The solution would be a constant of it, silently, whatever the parameter is."""
+    w = ng.Autodiff(ng.NumpyBackend()).tensor(2.0, requires_grad=True)
+    slope = (w**3).wrt(w)
+    p = 3.0 if parameter == "a number" else ng.Autodiff(ng.NumpyBackend()).tensor(3.0, requires_grad=True)
+    tracked = root(lambda p: (2.0 * p.item()) ** 0.5, lambda x, p: x * x - p * w)
+    with pytest.raises(LevelError, match="tracked on Autodiff level 1"):
+        tracked(p)
+    marked = root(lambda p: (12.0 * p.item()) ** 0.5, lambda x, p: x * x - p * slope)
+    with pytest.raises(LevelError, match=r"closed-over value that was taken out of Autodiff level 1; .* Try to pass it as a parameter"):
+        marked(p)
+    cut = root(lambda p: (12.0 * p.item()) ** 0.5, lambda x, p: x * x - p * slope.detach())
+    assert cut(p).item() == pytest.approx(6.0, rel=1e-14)
 
 
 # what is refused

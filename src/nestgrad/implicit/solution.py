@@ -5,7 +5,7 @@ from typing import Any
 
 from nestgrad.custom.attach import attach
 from nestgrad.custom.body import plain, refuse_strangers
-from nestgrad.errors import DTypeError, RuleError, ShapeError
+from nestgrad.errors import DTypeError, LevelError, RuleError, ShapeError
 from nestgrad.func.home import home
 from nestgrad.func.run import Run, as_leaf, outside
 from nestgrad.implicit.rules import SOLVE, Problem, Solution, still
@@ -111,14 +111,17 @@ class _Solver:
         values, marks = [v for v, _ in pairs], pairs[0][1]
         tracked = any(coat.differentiates or isinstance(coat, Wire) for v in values for coat in within(v))
         out = b.run(SOLVE, [still(v) for v in values], (self.problem, tracked and self.check))
-        if not tracked:
-            return make(b, out, NONE)
         self._closed(b, out, values)
+        if not tracked:
+            return make(b, out, marks)
         whole, marks = fitted(attach(b, Solution(self.problem, b, out), out, (), values), marks)
         return make(b, whole, marks)
 
     def _closed(self, b: Any, out: Any, values: Sequence[Any]) -> None:
-        """Run the residual on constants: it must be floating, of the shape of the solution, and track nothing."""
+        """Run the residual on constants: it must be floating, of the shape of the solution, and depend on nothing that is on a level.
+
+        Without tracked parameters, too: the solution would be a constant of what the residual closes over.
+        """
         with Run(self.problem.name, []):
             f = self.problem.residual(*(make(b, plain(v), NONE) for v in (out, *values)))
         name = self.problem.name
@@ -131,4 +134,10 @@ class _Solver:
             )
         if not b.base.is_floating(bare(out)):
             raise DTypeError(f"{name}: the solver returned dtype {b.dtype(out)}; expected floating numbers")
-        refuse_strangers(name, [outside(f)], [])
+        f = outside(f)
+        refuse_strangers(name, [f], [])
+        if f.marks:
+            raise LevelError(
+                f"{name}: the residual depends on a closed-over value that was taken out of {', '.join(map(repr, f.marks))}; expected "
+                "parameters and constants alone. Try to pass it as a parameter, or detach() it"
+            )
