@@ -2,6 +2,10 @@
 
 A mutant patches the mechanism. ``seen_by`` names the hand-written programs that must fail then (there may be more); ``fuzz`` tells how many
 random programs, from number 0 on, are enough to see it (0: more than a test may take); ``law`` is a law of its own.
+
+Three are not here, since others do their work as well. A seed is tested against the root; so is the result that it leads to, which is tied
+to both. What comes off from under a level is marked with now; the age of its own coat would do, since a value depends on nothing younger.
+What leaves a level that does not record is marked with always; any moment would do, since its coats are as old as can be.
 """
 
 import sys
