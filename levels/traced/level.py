@@ -72,7 +72,7 @@ class Traced(Level):
         Raises:
             TraceError: If the program is complete already.
         """
-        from nestgrad.tracing import program_of
+        from nestgrad.func.tracing import program_of
 
         self._open("program")
         return program_of(self._recording, self._count, outputs)

@@ -122,7 +122,7 @@ class Program:
         """The program as text: inputs, captured tensors, constants, one line for each op, outputs.
 
         >>> import nestgrad as ng
-        >>> print(ng.trace(lambda x: (x * 2.0).tanh())(ng.zeros(3)).pretty())
+        >>> print(ng.func.trace(lambda x: (x * 2.0).tanh())(ng.zeros(3)).pretty())
         input v0: float64[3]
         v1: float64[3] = scale(v0, c=2.0)
         v2: float64[3] = tanh(v1)

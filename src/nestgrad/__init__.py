@@ -110,7 +110,6 @@ from nestgrad.functions import (
 from nestgrad.levels import Autodiff, Balanced, Batched, Forward, Taylor, Traced
 from nestgrad.recomputing import checkpoint
 from nestgrad.tensor import Gradients, Tensor
-from nestgrad.tracing import call, trace
 
 if TYPE_CHECKING:
     from nestgrad.backends import TorchBackend as TorchBackend
@@ -121,7 +120,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
     "errors", "func", "implicit", "random", "checkpoint",
-    "trace", "call", "define", "custom_vjp", "custom_jvp",
+    "define", "custom_vjp", "custom_jvp",
     "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
     "full_like",
     "add", "subtract", "multiply", "divide", "negative", "power", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log",

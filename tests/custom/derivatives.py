@@ -37,9 +37,9 @@ def everywhere(f: Callable[[Any], Any], x: float, order: int) -> dict[str, list[
     ways = {"".join(w): [nested(f, x, "".join(w)[:k]) for k in range(1, order + 1)] for w in product("rf", repeat=order)}
     ways["levels"] = imperative(f, x, order)[1:]
     ways["taylor"] = [factorial(k) * c.item() for k, c in enumerate(func.taylor(f, ng.tensor(x), 1.0, order))][1:]
-    program = ng.trace(f)(x + 0.125)  # another point: nothing of it may be left in the program
-    ways["program, rr"] = [nested(lambda t: ng.call(program, t), x, "r" * k) for k in range(1, order + 1)]
-    ways["program, ff"] = [nested(lambda t: ng.call(program, t), x, "f" * k) for k in range(1, order + 1)]
+    program = ng.func.trace(f)(x + 0.125)  # another point: nothing of it may be left in the program
+    ways["program, rr"] = [nested(lambda t: ng.func.call(program, t), x, "r" * k) for k in range(1, order + 1)]
+    ways["program, ff"] = [nested(lambda t: ng.func.call(program, t), x, "f" * k) for k in range(1, order + 1)]
     samples = ng.tensor([x, x + 0.125])
     ways["batch, rr"] = [func.vmap(_powered(f, "r" * k))(samples)[0].item() for k in range(1, order + 1)]
     ways["batch inside"] = [nested(lambda t: func.vmap(f)(t + samples * 0.0)[1], x, "r" * k) for k in range(1, order + 1)]

@@ -10,7 +10,7 @@ import nestgrad as ng
 from nestgrad import Autodiff, NumpyBackend, errors
 from nestgrad.backends import Backend
 from nestgrad.errors import GraphFreedError, LevelError, MutatedError, NestgradError, NoLevelLeft, NotTrackedError
-from nestgrad.func import grad, vjp
+from nestgrad.func import grad, taylor, trace, vjp
 from nestgrad.testing import check_grads
 
 
@@ -189,6 +189,10 @@ IDLE = {
     errors.MutatedError: lambda x: [_write((pair := _shared(Autodiff(x.backend)))[0]), pair[1] + 1.0],
     errors.ImmutableError: lambda x: x.__setitem__(0, 1.0),
     errors.ConversionError: lambda x: float(x.sum()),
+    errors.OrderError: lambda x: taylor(lambda v: v.sum(), x, x, order=0),
+    errors.RuleError: lambda x: ng.define("twice(x)", "no kind", lambda b, g: b.scale(g, 2.0)),
+    errors.TraceError: lambda x: trace(lambda v: v[v > 0])(x),
+    errors.ConvergenceError: lambda x: ng.implicit.root(lambda p: p, lambda v, p: v * v - p)(x),
     errors.WrongDerivativeError: lambda x: check_grads(lambda v: (v * v.detach()).sum(), [np.array([1.0, 2.0])]),
 }
 

@@ -64,8 +64,8 @@ def test_a_batch_of_problems():
 
 
 def test_as_a_program():
-    program = ng.trace(sqrt)(9.0)  # the solver is an op of it
-    of = lambda p: ng.call(program, p)
+    program = ng.func.trace(sqrt)(9.0)  # the solver is an op of it
+    of = lambda p: ng.func.call(program, p)
     assert of(4.0).item() == 2.0
     for modes in ("r", "f", "rr", "rf", "ff"):
         assert nested(of, 4.0, modes) == pytest.approx(ROOTS[len(modes) - 1], rel=1e-12)

@@ -45,7 +45,7 @@ EXCEPTIONS: set[tuple[str, str]] = {
     ("nestgrad.backends.factories", "nestgrad.tensor.create"),
     ("nestgrad.backends.factories", "nestgrad.levels.dressed"),
     ("nestgrad.levels.level", "nestgrad.tensor.doors"),
-    ("nestgrad.levels.traced.level", "nestgrad.tracing"),
+    ("nestgrad.levels.traced.level", "nestgrad.func.tracing"),
     # the doors of a level take and give Tensors: for the type checker alone
     ("nestgrad.levels.batched", "nestgrad.tensor"),
     ("nestgrad.levels.level", "nestgrad.tensor"),

@@ -26,7 +26,8 @@ INTERNAL = {
     "scale": "multiply by a Python number", "per": "division by a count",
     "mul0": "rules: 0 where the cotangent is 0", "mul00": "the rule of mul0", "div0": "rules: 0 where the cotangent is 0",
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
-    "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products", "product": "matmul with its operands transposed, in rules",
+    "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products",
+    "product": "matmul with its operands transposed, in rules",
     "put": "the rule of indexing", "getitem": "x[index]", "index_set": "x.at[index].set(v)", "index_add": "x.at[index].add(v)",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
 }  # fmt: skip

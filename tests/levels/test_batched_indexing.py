@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nestgrad import Autodiff, Batched, NumpyBackend, call, func, trace
+from nestgrad import Autodiff, Batched, NumpyBackend, func
 from nestgrad.backends import TorchBackend
 from nestgrad.errors import IndexRangeError, LevelError
+from nestgrad.func import call, trace
 
 BACKENDS = {"numpy": NumpyBackend(), "torch": TorchBackend(dtype="float64")}
 RNG = np.random.default_rng(0)

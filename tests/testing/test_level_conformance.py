@@ -102,7 +102,7 @@ class TestTraced(LevelConformance):
         return level.input(x)
 
     def leave(self, level, y):
-        return ng.call(level.program(y), *level.given)
+        return ng.func.call(level.program(y), *level.given)
 
 
 class TestOneOfAUsers(LevelConformance):

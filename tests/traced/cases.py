@@ -67,8 +67,8 @@ def close(got: Any, want: Any, rtol: float = 1e-11) -> None:
 
 def called(f: Callable[..., Any], backend: Any) -> Callable[..., Any]:
     """``f`` by way of a program, recorded at another point."""
-    program = ng.trace(f)(backend.tensor(Y), backend.tensor(X))
-    return lambda *xs: ng.call(program, *xs)
+    program = ng.func.trace(f)(backend.tensor(Y), backend.tensor(X))
+    return lambda *xs: ng.func.call(program, *xs)
 
 
 def stack(backend: Any, n: int) -> Any:

@@ -60,11 +60,11 @@ def test_captured_tensors_get_gradients_to_third_order(backend: Any):
     def f(x: Any) -> Any:
         return ((v @ x).tanh() * w * (w * x).sin()).sum()
 
-    program = ng.trace(f)(backend.tensor(X))
+    program = ng.func.trace(f)(backend.tensor(X))
     assert len(program.captured) >= 2
     x = S.tensor(U, requires_grad=True)
     for order in itertools.product((w, x), (x, v), (w, v)):
-        got, want = ng.call(program, x), f(x)
+        got, want = ng.func.call(program, x), f(x)
         for by in order:
             got, want = got.wrt(by).sum(), want.wrt(by).sum()
         close(got, want)
@@ -74,8 +74,8 @@ def test_captured_tensors_of_a_running_transform_are_differentiated():
     x = ng.tensor(X)
 
     def traced(w: Any) -> Any:
-        program = ng.trace(lambda x: (w * x).sin().sum())(x)
-        return ng.call(program, w) + ng.call(program, w * 2.0)
+        program = ng.func.trace(lambda x: (w * x).sin().sum())(x)
+        return ng.func.call(program, w) + ng.func.call(program, w * 2.0)
 
     def plain(w: Any) -> Any:
         return (w * w).sin().sum() + (w * w * 2.0).sin().sum()
@@ -89,7 +89,7 @@ def test_a_trace_inside_grad_and_grad_inside_a_trace():
     f = func.grad(lambda z: (z**3).sum() * z[0])
 
     def inside(x: Any) -> Any:
-        return (ng.call(ng.trace(f)(x), x) * x).sum()
+        return (ng.func.call(ng.func.trace(f)(x), x) * x).sum()
 
     x = ng.tensor(X)
     close(func.grad(inside)(x), func.grad(lambda x: (f(x) * x).sum())(x))
@@ -98,9 +98,9 @@ def test_a_trace_inside_grad_and_grad_inside_a_trace():
 def test_one_call_is_one_step_whatever_its_length():
     """On a level it is a node for each output, and one that they share."""
     S = ng.Autodiff(ng.NumpyBackend())
-    long = ng.trace(lambda x: (sum((x * k).sin() for k in range(1, 30)), x.exp()))(ng.tensor(X))
+    long = ng.func.trace(lambda x: (sum((x * k).sin() for k in range(1, 30)), x.exp()))(ng.tensor(X))
     x = S.tensor(X, requires_grad=True)
-    outs = ng.call(long, x)
+    outs = ng.func.call(long, x)
     assert S.tape.stats().nodes == 4  # x, two outputs, what they share
     assert [out.tracked_on() for out in outs] == [(S.tape,)] * 2
 
@@ -108,15 +108,15 @@ def test_one_call_is_one_step_whatever_its_length():
 def test_outputs_without_derivative_are_constants():
     S = ng.Autodiff(ng.NumpyBackend())
     x = S.tensor(X, requires_grad=True)
-    y, k = ng.call(ng.trace(lambda x: (x.sum(), x.argmax(axis=0)))(ng.tensor(X)), x)
+    y, k = ng.func.call(ng.func.trace(lambda x: (x.sum(), x.argmax(axis=0)))(ng.tensor(X)), x)
     assert y.tracked_on() and not k.tracked_on() and not k.marks and k.item() == 2
 
 
 def test_the_derivative_programs_are_made_once():
-    program = ng.trace(lambda x: (x**3).sum())(ng.tensor(X))
+    program = ng.func.trace(lambda x: (x**3).sum())(ng.tensor(X))
     made = []
     for _ in range(3):
-        func.grad(lambda x: (func.grad(lambda x: ng.call(program, x))(x) ** 2).sum())(ng.tensor(Y))
+        func.grad(lambda x: (func.grad(lambda x: ng.func.call(program, x))(x) ** 2).sum())(ng.tensor(Y))
         made.append([made for key, made in program.derived.items() if key[0] == "reverse"])
     assert len(made[0]) == 1 and all(a is b for a, b in zip(made[0], made[-1], strict=True))
 
@@ -127,41 +127,41 @@ def test_several_outputs_of_which_some_are_used(seeded: tuple[int, ...]):
         z = x * y
         return z.sin(), (z * z).sum()
 
-    run = ng.trace(f)(ng.tensor(X), ng.tensor(Y))
+    run = ng.func.trace(f)(ng.tensor(X), ng.tensor(Y))
 
     def loss(f: Callable[..., Any]) -> Callable[..., Any]:
         return lambda x, y: sum((f(x, y)[k] * (k + 2.0)).sum() for k in seeded)
 
     for k in (0, 1):
         got, want = (
-            func.grad(loss(g), argnums=k)(ng.tensor(U), ng.tensor(V)) for g in (lambda *xs: ng.call(run, *xs), f)
+            func.grad(loss(g), argnums=k)(ng.tensor(U), ng.tensor(V)) for g in (lambda *xs: ng.func.call(run, *xs), f)
         )
         close(got, want)
 
 
 def test_threads_share_a_program():
     """Its derivatives are made by whoever asks first."""
-    program = ng.trace(lambda x: (x.sin() * x).sum())(ng.tensor(X))
+    program = ng.func.trace(lambda x: (x.sin() * x).sum())(ng.tensor(X))
     want = func.grad(lambda x: (x.sin() * x).sum())(ng.tensor(Y))
     with ThreadPoolExecutor(4) as pool:
-        found = [pool.submit(func.grad(lambda x: ng.call(program, x)), ng.tensor(Y)) for _ in range(8)]
+        found = [pool.submit(func.grad(lambda x: ng.func.call(program, x)), ng.tensor(Y)) for _ in range(8)]
     for got in found:
         close(got.result(), want)
 
 
 def test_reference_counting_frees_what_a_trace_and_a_call_have_made():
     S = stack(ng.NumpyBackend(), 2)
-    program = ng.trace(lambda x: (x**3).sum())(ng.tensor(X))
+    program = ng.func.trace(lambda x: (x**3).sum())(ng.tensor(X))
     x = S.tensor(X, requires_grad=True)
     gc.collect()
     gc.disable()
     try:
-        ng.call(program, x).wrt(x).sum().wrt(x)
+        ng.func.call(program, x).wrt(x).sum().wrt(x)
         gc.collect()
         before = len(gc.get_objects())
         for _ in range(3):
-            ng.call(program, x).wrt(x).sum().wrt(x)
-            ng.trace(lambda x: func.grad(lambda z: (z**3).sum())(x))(x)
+            ng.func.call(program, x).wrt(x).sum().wrt(x)
+            ng.func.trace(lambda x: func.grad(lambda z: (z**3).sum())(x))(x)
         assert gc.collect() == 0 and len(gc.get_objects()) - before < 20
     finally:
         gc.enable()

@@ -92,16 +92,16 @@ def test_levels_nest_over_a_call_in_every_order(order: tuple[str, ...]):
     def f(x: Any) -> Any:
         return (x.sin() * ng.tensor(W)).sum().exp() + (x**3).sum()
 
-    program = ng.trace(f)(backend.tensor(Y))
-    close(nested(lambda x: ng.call(program, x)), nested(f), rtol=1e-9)
+    program = ng.func.trace(f)(backend.tensor(Y))
+    close(nested(lambda x: ng.func.call(program, x)), nested(f), rtol=1e-9)
 
 
 def test_a_trace_inside_a_batch_is_of_one_sample():
     B = ng.Batched(ng.NumpyBackend())
     x = B.batch([X, Y])
-    program = ng.trace(lambda x: (x * x).sum())(x)
+    program = ng.func.trace(lambda x: (x * x).sum())(x)
     assert str(program).splitlines()[0] == "input v0: float64[3]"
-    np.testing.assert_allclose(B.unbatch(ng.call(program, x)).numpy(), [np.dot(X, X), np.dot(Y, Y)])
+    np.testing.assert_allclose(B.unbatch(ng.func.call(program, x)).numpy(), [np.dot(X, X), np.dot(Y, Y)])
 
 
 def test_a_batch_inside_a_trace_is_an_axis_of_the_program():
@@ -109,9 +109,9 @@ def test_a_batch_inside_a_trace_is_an_axis_of_the_program():
         B = ng.Batched(ng.NumpyBackend())
         return B.unbatch((B.batch(x) ** 2).sum())
 
-    program = ng.trace(f)(ng.tensor(W))
+    program = ng.func.trace(f)(ng.tensor(W))
     assert [step.op.name for step in program.instructions] == ["square", "sum"] or len(program.instructions) == 2
-    np.testing.assert_allclose(ng.call(program, ng.tensor(W)).numpy(), (np.array(W) ** 2).sum(1))
+    np.testing.assert_allclose(ng.func.call(program, ng.tensor(W)).numpy(), (np.array(W) ** 2).sum(1))
 
 
 class Counting(Coat):
@@ -135,8 +135,8 @@ def test_a_level_without_a_rule_gets_the_ops_one_by_one():
     b = ng.NumpyBackend().dressed
     coat = Counting()
     coat.tape, coat.value, coat.seen = ng.Forward(ng.NumpyBackend()).tape, np.array(Y), []
-    program = ng.trace(lambda x: (x.sin() * x).sum())(ng.tensor(X))
-    out = ng.call(program, make(b, coat, NONE))
+    program = ng.func.trace(lambda x: (x.sin() * x).sum())(ng.tensor(X))
+    out = ng.func.call(program, make(b, coat, NONE))
     assert coat.seen == ["sin", "mul", "sum"] and isinstance(out.value, Counting)
 
 
@@ -168,7 +168,7 @@ def test_every_op_is_differentiated_through_a_call(op: Any):
         def f(*xs: Any, params: Any = params) -> Any:
             return make(xs[0].b, getattr(xs[0].b, op.name)(*(x.value for x in xs), **params), NONE)
 
-        program = ng.trace(f)(*plain)
+        program = ng.func.trace(f)(*plain)
 
         def derivatives(f: Callable[..., Any], plain: Any = plain, free: Any = free) -> list[Any]:
             xs = [S.tensor(x, requires_grad=True) if k in free else x for k, x in enumerate(plain)]
@@ -179,5 +179,5 @@ def test_every_op_is_differentiated_through_a_call(op: Any):
             duals = [F.dual(x, ng.ones_like(x) * 0.5) if k in free else x for k, x in enumerate(plain)]
             return [*first, *second, F.tangent(f(*duals))]
 
-        for got, want in zip(derivatives(lambda *xs, program=program: ng.call(program, *xs)), derivatives(f), strict=True):
+        for got, want in zip(derivatives(lambda *xs, program=program: ng.func.call(program, *xs)), derivatives(f), strict=True):
             close(got, ng.zeros(got.shape) if want is None else want)

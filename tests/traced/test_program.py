@@ -25,10 +25,10 @@ OTHER = ([-0.5, 0.2, 0.8], [0.3, -0.1, 0.6])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_replay_is_the_function_at_other_points(name: str, backend: Any):
     f = FUNCTIONS[name]
-    program = ng.trace(f)(backend.tensor(X), backend.tensor(Y))
+    program = ng.func.trace(f)(backend.tensor(X), backend.tensor(Y))
     x, y = (backend.tensor(v) for v in OTHER)
     want = f(x, y)
-    close(ng.call(program, x, y), want)
+    close(ng.func.call(program, x, y), want)
     for b in (backend, backend.dressed):
         (got,) = program.replay(b, [x.value, y.value])
         np.testing.assert_allclose(backend.to_numpy(got), want.numpy(), rtol=1e-11, atol=1e-12)
@@ -37,7 +37,7 @@ def test_replay_is_the_function_at_other_points(name: str, backend: Any):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_program_holds_ops_of_the_table_with_the_shapes_and_dtypes_that_arise(name: str):
     backend = ng.NumpyBackend()
-    program = ng.trace(FUNCTIONS[name])(backend.tensor(X), backend.tensor(Y))
+    program = ng.func.trace(FUNCTIONS[name])(backend.tensor(X), backend.tensor(Y))
     found = {v.number: np.asarray(p) for v, p in zip(program.inputs, (X, Y), strict=True)}
     found |= {v.number: p for v, p in program.constants}
     for step in program.instructions:
@@ -57,7 +57,7 @@ def of_values(op: Any, params: Any) -> Any:
 def test_every_op_replays_what_the_backend_does(op: Any, backend: Any):
     for sample in op.samples.calls:
         arrays, params = sample.native(backend)
-        program = ng.trace(of_values(op, params))(*(make(backend.dressed, a, NONE) for a in arrays))
+        program = ng.func.trace(of_values(op, params))(*(make(backend.dressed, a, NONE) for a in arrays))
         if op.kind is not Kind.COMPOSITE:
             assert [step.op for step in program.instructions] == [op]
         moved = [backend.mul(a, 0.9) if backend.is_floating(a) and k not in sample.exact else a for k, a in enumerate(arrays)]
@@ -74,7 +74,7 @@ def test_pretty_is_one_line_for_each_variable():
         h = (weights @ x).tanh()
         return ng.concat([h, h[::2] * 0.5]).sum(), ng.where(n > 2, x.reshape(1, 3), ng.arange(3.0)).astype("float32"), x.argmax(axis=0)
 
-    program = ng.trace(f)(x0, ng.tensor([1, 2, 3]))
+    program = ng.func.trace(f)(x0, ng.tensor([1, 2, 3]))
     assert program.pretty() == str(program) == (
         "input v0: float64[3]\n"
         "input v1: int64[3]\n"
@@ -99,21 +99,21 @@ def test_pretty_is_one_line_for_each_variable():
 
 
 def test_names_of_dtypes_are_alike_over_torch():
-    program = ng.trace(lambda x: x.astype("float32")[[0, 2]])(ng.TorchBackend(dtype="float64").tensor(X))
+    program = ng.func.trace(lambda x: x.astype("float32")[[0, 2]])(ng.TorchBackend(dtype="float64").tensor(X))
     assert str(program) == (
         "input v0: float64[3]\nv1: float32[3] = cast(v0, dtype=float32)\nv2: float32[2] = getitem(v1, index=([0, 2],))\nreturn v2"
     )
 
 
 def test_what_the_outputs_do_not_need_is_not_in_the_program():
-    program = ng.trace(lambda x: (x.exp().sum(), x.sin())[1])(x0)
+    program = ng.func.trace(lambda x: (x.exp().sum(), x.sin())[1])(x0)
     assert [step.op.name for step in program.instructions] == ["sin"]
 
 
 def test_levels_made_inside_disappear():
     """Ops of a third derivative: those of x^3 and of its rules, each once, and nothing that a level does."""
     f = func.grad(func.grad(func.grad(lambda x: x**3)))
-    program = ng.trace(f)(2.0)
+    program = ng.func.trace(f)(2.0)
     assert {step.op.name for step in program.instructions} <= {"mul", "scale", "powi"}
     assert len(program.instructions) <= 6
     assert program.replay(ng.NumpyBackend(), [np.asarray(5.0)]) == (6.0,)
@@ -123,22 +123,22 @@ def test_arguments_and_outputs_may_be_nested():
     def f(p: Any, x: Any) -> Any:
         return {"y": p["w"] * x + p["b"][0], "shape": (x, None)}
 
-    program = ng.trace(f)({"w": 2.0, "b": [1.0]}, x0)
-    out = ng.call(program, {"w": 3.0, "b": [0.5]}, x0)
+    program = ng.func.trace(f)({"w": 2.0, "b": [1.0]}, x0)
+    out = ng.func.call(program, {"w": 3.0, "b": [0.5]}, x0)
     assert out["shape"][0].tolist() == X and out["shape"][1] is None
     np.testing.assert_allclose(out["y"].numpy(), 3.0 * np.array(X) + 0.5)
 
 
 def test_outputs_may_be_inputs_constants_and_numbers():
     data = ng.tensor([4.0, 5.0])
-    program = ng.trace(lambda x: (x, data, 7.0))(x0)
+    program = ng.func.trace(lambda x: (x, data, 7.0))(x0)
     assert program.instructions == ()
-    assert [out.tolist() for out in ng.call(program, y0)] == [Y, [4.0, 5.0], 7.0]
+    assert [out.tolist() for out in ng.func.call(program, y0)] == [Y, [4.0, 5.0], 7.0]
 
 
 def test_arrays_are_constants_and_one_array_is_one_constant():
     data = ng.tensor([1.0, 2.0, 3.0])
-    program = ng.trace(lambda x: x * data + data)(x0)
+    program = ng.func.trace(lambda x: x * data + data)(x0)
     assert len(program.constants) == 1 and program.captured == ()
 
 
@@ -147,33 +147,33 @@ def test_two_handles_of_one_variable_are_one_captured_input():
     w = S.tensor(Y, requires_grad=True)
     again = make(w.b, w.value.over(w.value.value), w.marks)
     assert again.value is not w.value
-    program = ng.trace(lambda x: (x * w).sum() + (x + again).sum())(x0)
+    program = ng.func.trace(lambda x: (x * w).sum() + (x + again).sum())(x0)
     assert len(program.captured) == 1 and program.captured[0].value is w.value
 
 
 def test_shared_memory_is_copied_into_the_program():
     array = np.array([1.0, 2.0, 3.0])
     shared = ng.from_numpy(array)
-    program = ng.trace(lambda x: x * shared)(x0)
+    program = ng.func.trace(lambda x: x * shared)(x0)
     array.setflags(write=True)
     array[:] = 0.0
-    np.testing.assert_allclose(ng.call(program, x0).numpy(), np.array(X) * [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(ng.func.call(program, x0).numpy(), np.array(X) * [1.0, 2.0, 3.0])
 
 
 def test_a_trace_in_a_trace_is_inlined():
     def outer(x: Any) -> Any:
-        inner = ng.trace(lambda z: (z * x).sin())(x)  # x of the outer trace is captured by the inner
+        inner = ng.func.trace(lambda z: (z * x).sin())(x)  # x of the outer trace is captured by the inner
         assert len(inner.captured) == 1
-        return ng.call(inner, x + 1.0)
+        return ng.func.call(inner, x + 1.0)
 
-    program = ng.trace(outer)(x0)
+    program = ng.func.trace(outer)(x0)
     assert [step.op.name for step in program.instructions] == ["add", "mul", "sin"]
-    np.testing.assert_allclose(ng.call(program, y0).numpy(), np.sin((np.array(Y) + 1.0) * Y))
+    np.testing.assert_allclose(ng.func.call(program, y0).numpy(), np.sin((np.array(Y) + 1.0) * Y))
 
 
 def test_a_call_in_a_trace_is_inlined():
-    square = ng.trace(lambda x: x * x)(x0)
-    program = ng.trace(lambda x: ng.call(square, ng.call(square, x)))(x0)
+    square = ng.func.trace(lambda x: x * x)(x0)
+    program = ng.func.trace(lambda x: ng.func.call(square, ng.func.call(square, x)))(x0)
     assert [step.op.name for step in program.instructions] == ["mul", "mul"]
     assert "call" not in str(program)
 
@@ -186,7 +186,7 @@ def test_the_level_records_what_is_computed_with_its_inputs():
         x = S.tensor(T.input(X), requires_grad=True)
         y = T.input(Y)
         program = T.program([(x * x * y).sum().wrt(x), y.exp()])
-        got = ng.call(program, y0, x0)
+        got = ng.func.call(program, y0, x0)
         np.testing.assert_allclose(got[0].numpy(), 2.0 * np.array(Y) * X)
         np.testing.assert_allclose(got[1].numpy(), np.exp(X))
         assert {step.op.name for step in program.instructions} <= {"mul", "add", "exp"}
@@ -199,8 +199,8 @@ def test_stacks_made_outside_work_inside():
         x = S.tensor(x, requires_grad=True)
         return (x**4).sum().wrt(x).sum().wrt(x)
 
-    program = ng.trace(f)(S.tensor(X, requires_grad=True))
-    out = ng.call(program, x0)
+    program = ng.func.trace(f)(S.tensor(X, requires_grad=True))
+    out = ng.func.call(program, x0)
     assert not out.marks and not out.tracked_on()
     np.testing.assert_allclose(out.numpy(), 12.0 * np.array(X) ** 2)
 
@@ -209,8 +209,8 @@ def test_traced_positions_are_read_when_the_program_runs():
     """Of labels as arguments, and of positions that are computed; and so in derivatives, tangents, series and batches."""
     f = lambda x, rows: (ng.log_softmax(x)[ng.arange(2), rows] ** 2).sum() + x[0, x[0].argmax(axis=0)] ** 3
     x, rows = ng.tensor([X, Y]), ng.tensor([2, 0])
-    program = ng.trace(f)(x * 2.0, ng.tensor([1, 1]))
-    run = lambda x, rows: ng.call(program, x, rows)
+    program = ng.func.trace(f)(x * 2.0, ng.tensor([1, 1]))
+    run = lambda x, rows: ng.func.call(program, x, rows)
     for many in (rows, ng.tensor([-1, 1])):
         close(run(x, many), f(x, many))
         close(func.grad(run)(x, many), func.grad(f)(x, many))
@@ -223,5 +223,5 @@ def test_traced_positions_are_read_when_the_program_runs():
 
 def test_derivatives_are_made_at_points_where_the_function_can_run():
     """A position that is 0 because of the axis' size 1 stays one in the programs of derivatives."""
-    program = ng.trace(lambda x, i: (x[i] * x[(x[0] * 0.0).astype("int64")]).sum())(ng.tensor([2.0]), ng.tensor([0, 0]))
-    assert func.grad(lambda x: ng.call(program, x, ng.tensor([0, 0])))(ng.tensor([3.0])).tolist() == [12.0]
+    program = ng.func.trace(lambda x, i: (x[i] * x[(x[0] * 0.0).astype("int64")]).sum())(ng.tensor([2.0]), ng.tensor([0, 0]))
+    assert func.grad(lambda x: ng.func.call(program, x, ng.tensor([0, 0])))(ng.tensor([3.0])).tolist() == [12.0]

@@ -70,10 +70,10 @@ def test_a_call_is_what_the_function_is(chosen: list[tuple[Any, ...]]):
     S = ng.Autodiff(ng.Autodiff(BACKEND))
     w = S.tensor([0.2, 0.9, -0.5], requires_grad=True)
     f = function(chosen, w)
-    program = ng.trace(f)(ng.tensor(Y))
+    program = ng.func.trace(f)(ng.tensor(Y))
 
     def run(x: Any) -> Any:
-        return ng.call(program, x)
+        return ng.func.call(program, x)
 
     def everything(f: Any) -> list[Any]:
         x, u = S.tensor(X, requires_grad=True), ng.tensor([1.0, -2.0, 0.5])
@@ -99,6 +99,6 @@ def test_a_call_is_what_the_function_is(chosen: list[tuple[Any, ...]]):
 @given(steps)
 def test_a_trace_of_a_call_is_the_same_program(chosen: list[tuple[Any, ...]]):
     """Replaying a program in a trace gives it back, up to which array is a constant of its own."""
-    program = ng.trace(function(chosen, ng.tensor([0.2, 0.9, -0.5])))(ng.tensor(Y))
-    again = ng.trace(lambda x: ng.call(program, x))(ng.tensor(X))
+    program = ng.func.trace(function(chosen, ng.tensor([0.2, 0.9, -0.5])))(ng.tensor(Y))
+    again = ng.func.trace(lambda x: ng.func.call(program, x))(ng.tensor(X))
     assert str(again) == str(program)

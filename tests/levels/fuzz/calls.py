@@ -5,7 +5,8 @@ from fuzz.ledger import merged
 from fuzz.pool import Value
 from fuzz.pushes import Pushes
 from fuzz.truth import Array, swapped
-from nestgrad import Tensor, call, checkpoint, trace
+from nestgrad import Tensor, checkpoint
+from nestgrad.func import call, trace
 
 
 class Calls(Pushes):

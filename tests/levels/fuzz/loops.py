@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.pool import EXPECTED
-from nestgrad import Autodiff, Forward, NumpyBackend, Tensor, call, func, stack, trace
+from nestgrad import Autodiff, Forward, NumpyBackend, Tensor, func, stack
+from nestgrad.func import call, trace
 
 Function = Callable[[Any], Any]
 

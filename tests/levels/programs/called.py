@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nestgrad import Autodiff, Forward, Taylor, Tensor, call, func, trace
+from nestgrad import Autodiff, Forward, Taylor, Tensor, func
 from nestgrad.errors import NestgradError, TraceError
+from nestgrad.func import call, trace
 from programs.case import BASE, NO_LEVEL_LEFT, d, raises, right, stack, var
 from programs.styles import squared_slope
 
