@@ -116,7 +116,7 @@ class Call:
         refuse_strangers(self.name, [x], known)
         if x.marks:
             raise LevelError(
-                f"{self.name}: {what} depends on a closed-over value that was taken out of {', '.join(map(str, x.marks))}; "
+                f"{self.name}: {what} depends on a closed-over value that was taken out of {', '.join(map(repr, x.marks))}; "
                 "expected values that were saved, or given, alone. Try to pass it as an argument, or detach() it"
             )
         return x.value if x.dtype == dtype else self.b.cast(x.value, dtype)
@@ -140,7 +140,7 @@ class Body:
         kept, self._saved_structure = flatten(saved)
         if strange := [x for x in leaves if not (isinstance(x, Handle) or is_scalar(x) or b.base.accepts(x))]:
             raise RuleError(f"{call.name}: it returned a {type(strange[0]).__name__}; expected Tensors, or a nested structure of them")
-        self.leaves = [outside(as_leaf(call.name, x, b)) for x in leaves]
+        self.leaves: list[Any] = [outside(as_leaf(call.name, x, b)) for x in leaves]
         self.parts = [k for k, x in enumerate(self.leaves) if b.base.is_floating(bare(x.value))]
         self.likes = {k: (tuple(self.leaves[k].shape), self.leaves[k].dtype) for k in self.parts}
         self.saved: list[Tensor] = []
@@ -164,6 +164,11 @@ class Body:
                 "a Tensor that hides in something else would keep the level that the rule is for. Try to save the Tensors that it holds"
             )
         return lambda saved, out: x
+
+    def release(self) -> None:
+        """Let go of the values that came out: from now on they are with the levels, as much of them as these need."""
+        self.leaves = [None if k in self.likes else x for k, x in enumerate(self.leaves)]
+        self.saved, self.found, self.marks = [], [], []
 
     def packed(self, b: Any, values: Mapping[int, Any] | None = None) -> Any:
         """The floating outputs as one value: end to end, if there are several."""

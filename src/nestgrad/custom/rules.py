@@ -97,6 +97,7 @@ class Custom:
             return body.result({})
         whole = attach(b, _Given(self, call, body), body.packed(b), [x.value for x in body.saved], values)
         whole, marks = fitted(whole, functools.reduce(join, body.marks, marks))
+        body.release()
         return body.result(body.unpacked(b, whole, marks))
 
     def _check(self, kwargs: dict[str, Any]) -> None:

@@ -13,5 +13,6 @@ from nestgrad.func.jacobians import hessian, jacfwd, jacrev
 from nestgrad.func.mapping import vmap
 from nestgrad.func.reverse import grad, value_and_grad, vjp
 from nestgrad.func.series import taylor
+from nestgrad.func.tracing import call, trace
 
-__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor"]
+__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor", "trace", "call"]

@@ -36,8 +36,8 @@ def trace(f: Callable[..., Any]) -> Callable[..., Program]:
             ``x[mask]``, ``float(x)``), on random numbers, or on part of the levels (``detach(level=...)``).
         LevelError: Arguments over different base backends.
 
-    >>> from nestgrad import func, trace
-    >>> print(trace(func.grad(lambda x: x.sin()))(1.0))
+    >>> from nestgrad.func import grad
+    >>> print(trace(grad(lambda x: x.sin()))(1.0))
     input v0: float64[]
     v1: float64[] = constant 1.0
     v2: float64[] = cos(v0)
@@ -82,9 +82,9 @@ def call(program: Program, *args: Any) -> Any:
         LevelError: Over another base backend.
         TraceError: No program.
 
-    >>> from nestgrad import func, trace
+    >>> from nestgrad.func import grad
     >>> program = trace(lambda x: x**3)(1.0)
-    >>> func.grad(lambda x: call(program, x))(2.0).item()
+    >>> grad(lambda x: call(program, x))(2.0).item()
     12.0
     """
     if not isinstance(program, Program):

@@ -1,0 +1,48 @@
+"""Random programs that mix levels and styles, with a solver in the place of a built-in function: no wrong number."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from nestgrad.errors import LevelError
+from nestgrad.implicit import root
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "levels"))
+
+from fuzz.run import loop, one, summary
+from fuzz.steps import UNARY
+
+
+def equation(y, a):
+    """Zero where y = tanh(a), and not linear in y."""
+    apart = y - a.tanh()
+    return apart + 0.25 * apart * y * y
+
+
+def test_random_programs_are_right(monkeypatch):
+    code, _, truth = UNARY["tanh"]
+    monkeypatch.setitem(UNARY, "tanh", (code, root(lambda a: np.tanh(a.numpy()), equation), truth))
+    counts = Counter()
+    for seed in range(1000, 1300):
+        fault, program = one(seed, counts)
+        counts["programs"] += 1
+        assert not fault, "\n".join([*program.log, f"program {seed}: {fault}"])
+        fault = loop(seed, counts) if seed % 10 == 0 else ""
+        assert not fault, f"loop {seed}: {fault}"
+    assert counts["derivatives not zero"] > 1000
+    assert counts["raised although they fit"] <= 0.1 * counts["derivatives that fit"], summary(counts)
+
+
+def test_a_solution_remembers_what_its_parameter_was_taken_out_of(levels):
+    """The parameter is a derivative on no level any more: the solution depends on x, unrecorded, and that is an error, not a zero."""
+    f = root(lambda p: p.item() ** 0.5, lambda u, p: u * u - p)
+    x = levels(1).tensor(2.0, requires_grad=True)
+    u = f((x**3).wrt(x))
+    assert not u.tracked_on() and u.marks
+    try:
+        (u * x).wrt(x)
+    except LevelError:
+        return
+    raise AssertionError("the part of the derivative that goes through u was lost")
