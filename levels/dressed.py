@@ -28,7 +28,7 @@ class Dressed:
         self.table = table
         self.shape = _shape_of(base)
         self.dtype = _dtype_of(base)
-        self._own: dict[Op, Any] = {}
+        self._own: dict[Op, Callable[..., Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)
@@ -43,7 +43,7 @@ class Dressed:
         """The same ops for values of which it is known that they wear no coats."""
         return Bare(self.base, self.table)
 
-    def _recorded(self, op: Op) -> Any:
+    def _recorded(self, op: Op) -> Callable[..., Any]:
         base = op.of(self.base)
         if op.variadic:
             return partial(self._variadic, op, base)
@@ -53,7 +53,7 @@ class Dressed:
         coats = [x for x in xs if isinstance(x, Coat)]
         return self.mixed(op, xs, tuple(params[p] for p in op.params)) if coats else base(*xs, **params)
 
-    def _composite(self, op: Op) -> Any:
+    def _composite(self, op: Op) -> Callable[..., Any]:
         fast, function = getattr(self.base, op.name, None) if op.native is None else op.of(self.base), op.function
         assert function is not None
         if fast is None:
@@ -91,10 +91,11 @@ class Dressed:
 
     def own(self, op: Op) -> Callable[..., Any]:
         """An op that is in no table, as a method. Those of any number of arguments may be made by the thousand, so they are not kept."""
-        method: Callable[..., Any] | None = self._recorded(op) if op.variadic else self._own.get(op)
-        if method is None:
-            method = self._own[op] = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
-        return method
+        if op.variadic:
+            return self._recorded(op)
+        if op not in self._own:
+            self._own[op] = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
+        return self._own[op]
 
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
