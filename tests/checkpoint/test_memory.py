@@ -196,8 +196,8 @@ def test_a_hundred_blocks_at_second_order(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
     from benchmarks import checkpointing as benchmark
 
-    monkeypatch.setattr(benchmark, "ROWS", 128)
-    monkeypatch.setattr(benchmark, "UNITS", 32)
+    monkeypatch.setattr(benchmark, "ROWS", 512)  # many rows, so that arrays are large beside Python's own objects
+    monkeypatch.setattr(benchmark, "UNITS", 16)
     data = benchmark.data()
     ways: dict[str, Any] = {
         "plain": (None, 0, False),
@@ -207,7 +207,7 @@ def test_a_hundred_blocks_at_second_order(monkeypatch):
     }
     peaks = {name: benchmark.peak(lambda way=way: benchmark.step(2, way, *data)) for name, way in ways.items()}
     ops = {name: benchmark.ops(2, way, *data) for name, way in ways.items()}
-    bounds = {"balanced": (0.5, 1.5), "regions": (0.25, 2.0), "regions that store what waits": (0.4, 1.55)}
+    bounds = {"balanced": (0.5, 1.5), "regions": (0.25, 2.0), "regions that store what waits": (0.45, 1.55)}
     for name, (memory, work) in bounds.items():
         assert peaks[name] <= memory * peaks["plain"], name
         assert ops[name] <= work * ops["plain"], name
