@@ -13,7 +13,7 @@ SMALL = {
     "per_op": "ROUNDS = 1",
     "chain": "LENGTH = 1000",
     "steps": "STEPS = 101",
-    "checkpointing": "BLOCKS, ROWS, UNITS, REPEATS = 4, 8, 4, 1",
+    "checkpointing": "BLOCKS, ROWS, UNITS, REPEATS, LARGE = 4, 8, 4, 1, 9",
     "modes": "ORDERS, TORCH_ORDERS, POINTS, REPEATS, SIZES = 3, 2, 20, 4, {(16, 8): 2}",
 }
 """What makes each one short."""
