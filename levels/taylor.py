@@ -49,7 +49,7 @@ class Series(Coat):
             terms = [out[k] for k in range(order + 1)]
         except RecursionError as error:  # the rule of x**n asks for x**(n - 1), and so on, once for each order
             raise OrderError(
-                f"{op.name}: got order {order} in Taylor mode, beyond which Python does not nest; expected up to about 100, since each "
+                f"{op.name}: got order {order} in Taylor mode, beyond which Python does not nest; expected up to about 80, since each "
                 "coefficient of this op asks for another op. Try a lower order, or (n * x.log()).exp() for a power of positive numbers"
             ) from error
         finally:

@@ -125,5 +125,5 @@ def test_very_high_orders_are_right_or_an_error():
         right = float(mp.taylor(lambda x: 1 / (1 + mp.exp(-x)), mp.mpf(0.5), 100)[100])
     assert T.terms(T.series(0.5, 1.0).sigmoid())[100].item() == pytest.approx(right, rel=1e-9)
     T = ng.Taylor(ng.NumpyBackend(), 400)
-    with pytest.raises(OrderError, match=r"powf: got order 400 in Taylor mode.*expected up to about 100.*Try a lower order"):
+    with pytest.raises(OrderError, match=r"powf: got order 400 in Taylor mode.*expected up to about 80.*Try a lower order"):
         T.series(0.5, 1.0) ** 2.5
