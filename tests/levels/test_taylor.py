@@ -120,10 +120,10 @@ def test_orders_and_shapes_are_checked():
 
 
 def test_very_high_orders_are_right_or_an_error():
-    T = ng.Taylor(ng.NumpyBackend(), 100)
-    with mp.workdps(120):
-        right = float(mp.taylor(lambda x: 1 / (1 + mp.exp(-x)), mp.mpf(0.5), 100)[100])
-    assert T.terms(T.series(0.5, 1.0).sigmoid())[100].item() == pytest.approx(right, rel=1e-9)
+    T = ng.Taylor(ng.NumpyBackend(), 50)
+    with mp.workdps(80):
+        right = float(mp.taylor(lambda x: 1 / (1 + mp.exp(-x)), mp.mpf(0.5), 50)[50])
+    assert T.terms(T.series(0.5, 1.0).sigmoid())[50].item() == pytest.approx(right, rel=1e-9)
     T = ng.Taylor(ng.NumpyBackend(), 400)
     with pytest.raises(OrderError, match=r"powf: got order 400 in Taylor mode.*expected up to about 80.*Try a lower order"):
         T.series(0.5, 1.0) ** 2.5
