@@ -86,9 +86,10 @@ def _linear(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[
     if all(t is None for t in ts):
         return None
     rules = op.rules * len(xs) if op.variadic else op.rules
-    given = [x if rule is None else _zeros(b, x) if t is None else t for x, t, rule in zip(xs, ts, rules, strict=True)]
+    given = [x if rule is None else zeros_like(b, x) if t is None else t for x, t, rule in zip(xs, ts, rules, strict=True)]
     return b.run(op, given, params)
 
 
-def _zeros(b: Any, x: Any) -> Any:
+def zeros_like(b: Any, x: Any) -> Any:
+    """A constant zero of the shape of ``x``."""
     return 0.0 if isinstance(x, (int, float)) else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))

@@ -11,7 +11,7 @@ from typing import Any
 
 from nestgrad.backends.base import Backend
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.pushforward import push
+from nestgrad.levels.pushforward import push, zeros_like
 from nestgrad.ops.table import Kind, Op
 
 
@@ -132,12 +132,8 @@ def _beyond(out: Lazy, k: int) -> Any:
 def _rated(out: Lazy, k: int) -> Any:
     term = out.args[0][k + 1]
     if k == 0:  # never None, since ops are run on it
-        return _nothing(out.scope.b, out.args[0][0]) if term is None else term
+        return zeros_like(out.scope.b, out.args[0][0]) if term is None else term
     return None if term is None else out.scope.inner.scale(term, float(k + 1))
-
-
-def _nothing(b: Any, x: Any) -> Any:
-    return 0.0 if isinstance(x, (int, float)) else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))
 
 
 def _first(out: Lazy) -> Any:

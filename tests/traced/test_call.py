@@ -7,20 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from cases import DOUBLE, FUNCTIONS, U, V, W, X, Y, called, close, stack
+from cases import U, V, W, X, Y, called, close, stack
 
 import nestgrad as ng
 from nestgrad import func
-
-
-@pytest.fixture(params=DOUBLE)
-def backend(request: pytest.FixtureRequest) -> Any:
-    return DOUBLE[request.param]
-
-
-@pytest.fixture(params=FUNCTIONS)
-def f(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    return FUNCTIONS[request.param]
 
 
 def test_derivatives_to_third_order_by_transforms(f: Callable[..., Any], backend: Any):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import BACKENDS, DOUBLE, FUNCTIONS, U, V, W, X, Y, called, close, stack
+from cases import BACKENDS, U, V, W, X, Y, called, close, stack
 
 import nestgrad as ng
 from nestgrad import func
@@ -15,16 +15,6 @@ from nestgrad.levels.marks import NONE
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.ops import TABLE, Kind
 from nestgrad.tensor.handle import make
-
-
-@pytest.fixture(params=DOUBLE)
-def backend(request: pytest.FixtureRequest) -> Any:
-    return DOUBLE[request.param]
-
-
-@pytest.fixture(params=FUNCTIONS)
-def f(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    return FUNCTIONS[request.param]
 
 
 def test_tangents(f: Callable[..., Any], backend: Any):

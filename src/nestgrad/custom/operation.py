@@ -12,8 +12,9 @@ from nestgrad.custom.checks import checked, native
 from nestgrad.errors import DTypeError, RuleError, ShapeError
 from nestgrad.levels.coats import bare, constant
 from nestgrad.levels.marks import NONE
+from nestgrad.ops import table
 from nestgrad.ops.samples import Sample, Samples
-from nestgrad.ops.table import Kind, Op, entry
+from nestgrad.ops.table import Kind, Op
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, Operand, is_scalar, make, meet
 
@@ -153,9 +154,10 @@ def define(
     """
     sort = _kind(signature, kind)
     given = rules[0] if sort is Kind.COMPOSITE and len(rules) == 1 else value
-    stated = entry(
-        signature, sort, *rules, samples=_samples(signature, samples), defaults=defaults, forward=forward, series=series, batched=batched
-    )
+    stated = table.define(
+        signature, sort, *rules, samples=_samples(signature, samples), defaults=defaults, forward=forward, series=series, batched=batched,
+        listed=False,
+    )  # fmt: skip
     if batched is None and sort not in (Kind.ELEMENTWISE, Kind.COMPOSITE):
         batched = lambda b, n, xs, on, *params: _one_by_one(op, b, n, xs, on, params)
     own = lambda b: native(stated, b, given, kernels or {})

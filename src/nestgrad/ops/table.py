@@ -160,8 +160,9 @@ def define(
     by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
     plus: str | None = None,
+    listed: bool = True,
 ) -> Op:
-    """Add an op to the table.
+    """Make an op, and add it to the table.
 
     Args:
         signature: ``"name(x, y, param)"``; array arguments are named ``x``, ``y``, ``z`` or ``*xs``.
@@ -175,36 +176,12 @@ def define(
         by_parts: Whether Taylor mode runs the backend's default of the op (``nestgrad.backends.derived``), made of other ops.
         batched: The op on values with one more axis in front; see ``Op``.
         plus: Of a bilinear op, the name of the op that is this one plus one more argument, in one kernel.
+        listed: Whether it goes into the table.
 
     Raises:
         RuleError: If the name is taken, a parameter has a name that means something else, there are not as many rules as arguments, or a
             rule reads what is not an argument, a parameter or one of the known names.
     """
-    op = entry(
-        signature, kind, *rules, samples=samples, broadcasts=broadcasts, defaults=defaults, forward=forward, series=series,
-        by_parts=by_parts, batched=batched, plus=plus,
-    )  # fmt: skip
-    if op.name in TABLE:
-        raise RuleError(f"define: there is already an op named {op.name!r}")
-    TABLE[op.name] = op
-    return op
-
-
-def entry(
-    signature: str,
-    kind: Kind,
-    *rules: Callable[..., Any] | None,
-    samples: Samples,
-    broadcasts: bool | None = None,
-    defaults: Sequence[Any] = (),
-    forward: Sequence[Callable[..., Any] | None] = (),
-    series: Callable[..., Any] | None = None,
-    by_parts: bool = False,
-    batched: Callable[..., Any] | None = None,
-    native: Callable[[Any], Callable[..., Any]] | None = None,
-    plus: str | None = None,
-) -> Op:
-    """An op that is not in the table; see ``define`` and ``Op``."""
     name, _, inside = signature.partition("(")
     names = [word.strip() for word in inside.rstrip(")").split(",") if word.strip()]
     arguments = ("xs",) if "*xs" in names else tuple(n for n in names if n in ARGUMENTS)
@@ -226,9 +203,14 @@ def entry(
             "expected one per argument of a special op, and none of others, whose kind tells"
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
-    return Op(
-        name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, native, plus
+    op = Op(
+        name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, plus=plus
     )  # fmt: skip
+    if listed:
+        if name in TABLE:
+            raise RuleError(f"define: there is already an op named {name!r}")
+        TABLE[name] = op
+    return op
 
 
 def _rule(

@@ -37,15 +37,15 @@ def loop(seed: int, counts: Counter[str]) -> str:
         return f"crash: {traceback.format_exc(limit=-4)}"
 
 
-def many(seeds: range, limit_s: float = 1e9) -> tuple[Counter[str], list[tuple[int, str]]]:
-    """Run programs. Returns the counts, and the number and the fault of each failing one."""
+def many(seeds: range, limit_s: float = 1e9, loops: int = LOOPS) -> tuple[Counter[str], list[tuple[int, str]]]:
+    """Run programs, and a loop for so many of them. Returns the counts, and the number and the fault of each failing one."""
     counts: Counter[str] = Counter()
     faults = []
     start = time.monotonic()
     for seed in seeds:
         fault, _ = one(seed, counts)
         counts["programs"] += 1
-        if not fault and not seed % LOOPS:
+        if not fault and not seed % loops:
             fault = loop(seed, counts)
         if fault:
             counts["wrong" if fault.startswith("wrong") else "crashes"] += 1
