@@ -139,12 +139,14 @@ def product_row(n: int, units: int, repeats: int) -> list[str]:
 
     by_x = func.grad(loss)
     by_all = func.grad(lambda flat: loss(x, flat))
+    pushforward = func.linearize(f, x)[1]
     runs = {
         "f": lambda: f(x),
         "jvp": lambda: func.jvp(f, (x,), (v,)),
         "gradient": lambda: by_x(x),
         "product": lambda: func.jvp(by_x, (x,), (v,))[1],
         "all": lambda: by_all(flat),
+        "pushforward": lambda: pushforward(v),
         "all product": lambda: func.jvp(by_all, (flat,), (ones,))[1],
         "torch product": lambda: peer_product(lambda xs: peer_loss(xs[0]), [px], [pv])[0],
         "torch all product": lambda: peer_product(lambda flat: peer_loss(px, flat), peer, peer_ones),
@@ -152,7 +154,10 @@ def product_row(n: int, units: int, repeats: int) -> list[str]:
     agree(runs["product"](), runs["torch product"](), 1e-3)
     agree(runs["all product"]()[0], runs["torch all product"]()[0], 1e-3)
     times = interleaved(runs, repeats)
-    compared = {"jvp": ["f"], "product": ["gradient", "torch product"], "all product": ["all", "torch all product"]}
+    compared = {
+        "jvp": ["f"], "pushforward": ["f"], "gradient": ["f"], "all": ["f"],
+        "product": ["gradient", "torch product"], "all product": ["all", "torch all product"],
+    }  # fmt: skip
     return [f"{n} x {units}", *(f"{ratio(times, name, other):.2f}" for name, others in compared.items() for other in others)]
 
 
@@ -193,6 +198,7 @@ def report() -> str:
         "\nForward mode and products with second derivatives, on torch (targets: 2.5; 2.2 and 1; 2.9 and 1, at most). "
         "A product with a Hessian is `jvp` of `grad`; torch's is reverse over reverse:\n"
     )
+    once = ["jvp / f", "pushforward of linearize / f", "gradient / f", "gradient by all parameters / f"]
     by_x, by_all = ["product / gradient", "product / torch's"], ["all parameters: product / gradient", "product / torch's"]
     return "\n".join(
         [
@@ -201,7 +207,7 @@ def report() -> str:
             "\nOrders 1 to 6 of a chain of six operations at one point, milliseconds (target: 2):\n",
             markdown(["`func.taylor`", "torch nested", "ratio"], chain_rows()),
             products,
-            markdown(["points x units", "jvp / f", *by_x, *by_all], product_rows()),
+            markdown(["points x units", *once, *by_x, *by_all], product_rows()),
             "\nGradients of each sample by all parameters, `vmap` of `grad`, milliseconds (target: 1.2 at most):\n",
             markdown(["samples x units", "nestgrad on torch", "torch.func", "ratio"], sample_rows()),
         ]
