@@ -1,116 +1,17 @@
-"""Free functions: the methods of ``Tensor`` and more, as functions of Tensors, numbers and arrays."""
+"""Free functions: the methods of ``Tensor`` and more, as functions of Tensors, numbers and arrays.
 
-from nestgrad.functions.choose import (
-    safe_where,
-    where,
-)
-from nestgrad.functions.create import (
-    arange,
-    asarray,
-    eye,
-    from_numpy,
-    from_torch,
-    full,
-    full_like,
-    linspace,
-    ones,
-    ones_like,
-    tensor,
-    zeros,
-    zeros_like,
-)
-from nestgrad.functions.elementwise import (
-    abs,
-    acos,
-    acosh,
-    add,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    ceil,
-    clamp,
-    clip,
-    cos,
-    cosh,
-    divide,
-    equal,
-    erf,
-    exp,
-    expm1,
-    floor,
-    greater,
-    greater_equal,
-    isfinite,
-    isnan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    not_equal,
-    power,
-    reciprocal,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    softplus,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-)
-from nestgrad.functions.reductions import (
-    argmax,
-    argmin,
-    log_softmax,
-    logsumexp,
-    max,
-    mean,
-    min,
-    norm,
-    prod,
-    softmax,
-    sum,
-    var,
-)
-from nestgrad.functions.shaping import (
-    broadcast_to,
-    concat,
-    concatenate,
-    expand_dims,
-    pad,
-    permute,
-    ravel,
-    reshape,
-    squeeze,
-    stack,
-    swapaxes,
-    transpose,
-)
-from nestgrad.tensor.products import einsum, linear, matmul
+Each module lists what it has for users in its own ``__all__``, and nothing else does.
+"""
 
-__all__ = [
-    "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
-    "full_like",
-    "add", "subtract", "multiply", "divide", "negative", "power", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log",
-    "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid",
-    "softplus", "relu", "abs", "maximum", "minimum", "clamp", "clip", "sign", "floor", "ceil", "round", "isnan", "isfinite", "equal",
-    "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
-    "where", "safe_where",
-    "sum", "mean", "prod", "max", "min", "var", "norm", "logsumexp", "softmax", "log_softmax", "argmax", "argmin",
-    "reshape", "ravel", "permute", "transpose", "swapaxes", "squeeze", "expand_dims", "broadcast_to", "pad", "concat", "concatenate",
-    "stack",
-    "einsum", "linear", "matmul",
+from nestgrad.functions import choose, create, elementwise, products, reductions, shaping
+from nestgrad.functions.choose import *
+from nestgrad.functions.create import *
+from nestgrad.functions.elementwise import *
+from nestgrad.functions.products import *
+from nestgrad.functions.reductions import *
+from nestgrad.functions.shaping import *
+
+# Not assigned: mypy would take a list that it cannot read for an empty one.
+globals()["__all__"] = [
+    *create.__all__, *elementwise.__all__, *choose.__all__, *reductions.__all__, *shaping.__all__, *products.__all__,
 ]  # fmt: skip

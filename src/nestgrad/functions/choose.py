@@ -10,6 +10,10 @@ from nestgrad.tensor.handle import Handle, Operand, is_scalar, make, meet, test,
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+__all__ = [
+    "where", "safe_where",
+]  # fmt: skip
+
 
 def where(cond: Operand, x: Operand, y: Operand) -> "Tensor":
     """``x`` where ``cond`` holds, ``y`` elsewhere: an exact choice, in value and in every derivative.

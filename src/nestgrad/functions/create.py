@@ -18,6 +18,11 @@ from nestgrad.tensor.handle import Handle, Operand, as_tensor, default_backend, 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+__all__ = [
+    "tensor", "asarray", "from_numpy", "from_torch", "zeros", "ones", "full", "eye", "arange", "linspace", "zeros_like", "ones_like",
+    "full_like",
+]  # fmt: skip
+
 Shape = int | Sequence[int]
 
 

@@ -17,6 +17,13 @@ from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar,
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+__all__ = [
+    "add", "subtract", "multiply", "divide", "negative", "power", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p",
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "relu",
+    "abs", "maximum", "minimum", "clamp", "clip", "sign", "floor", "ceil", "round", "isnan", "isfinite", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
+]  # fmt: skip
+
 
 def _by(operate: Callable[[Any, Any], Any], x: Operand, y: Operand) -> "Tensor":
     """The operator, which is where arithmetic is defined, with a Tensor on one side at least."""

@@ -12,6 +12,10 @@ from nestgrad.tensor.reductions import Axis
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+__all__ = [
+    "sum", "mean", "prod", "max", "min", "var", "norm", "logsumexp", "softmax", "log_softmax", "argmax", "argmin",
+]  # fmt: skip
+
 
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
     """Sum; 0 over no entries. Booleans are counted.

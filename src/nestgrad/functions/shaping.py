@@ -10,6 +10,11 @@ from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scala
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
+__all__ = [
+    "reshape", "ravel", "permute", "transpose", "swapaxes", "squeeze", "expand_dims", "broadcast_to", "pad", "concat", "concatenate",
+    "stack",
+]  # fmt: skip
+
 
 def reshape(x: Operand, shape: int | Sequence[int]) -> "Tensor":
     """The same entries, last axis fastest, in another shape; one size may be -1.

@@ -74,7 +74,7 @@ def _refused(called: str, name: str, library: str) -> ConversionError:
     import nestgrad
 
     name = _RENAMED.get(name, name)
-    ways = [f"ng.{name}(...)"] if name in nestgrad.__all__ else []
+    ways = [f"ng.{name}(...)"] if name in vars(nestgrad)["__all__"] else []
     if callable(getattr(nestgrad.Tensor, name, None)):
         ways.append(f"x.{name}()")
     way = _WRITTEN.get(name) or " or ".join(ways) or "to write it with nestgrad's functions"

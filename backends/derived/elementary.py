@@ -1,13 +1,8 @@
-"""Defaults for every operation that is not required, so that a backend written today runs the nestgrad of tomorrow.
-
-They are written for accuracy first, in the arithmetic of the backend: no constant is shorter than its dtype, which is
-why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
-"""
+"""Functions of numbers in terms of the required ones."""
 
 import math
 
-from nestgrad.backends.contractions import contract
-from nestgrad.backends.primitives import Index, Primitives, Value
+from nestgrad.backends.primitives import Primitives, Value
 
 
 class Elementary(Primitives):
@@ -245,101 +240,3 @@ class Elementary(Primitives):
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         """``g * (1 - y * y)``, the cotangent of tanh whose answer is ``y``."""
         return self.mul(g, self.sub(1, self.square(y)))
-
-
-class Derived(Elementary):
-    """Operations on whole arrays."""
-
-    def amin(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
-        """The smallest element over ``axes``, NaN if there is one; over no axes it is ``x``."""
-        return self.neg(self.amax(self.neg(x), axes, keepdims))
-
-    def argmin(self, x: Value, axis: int, keepdims: bool = False) -> Value:
-        """Where the smallest element along ``axis`` stands, the first of equals, as int64."""
-        return self.argmax(self.neg(x), axis, keepdims)
-
-    def put(self, x: Value, index: Index, shape: tuple[int, ...]) -> Value:
-        """Zeros of ``shape`` with ``x`` added at ``index``: the transpose of ``getitem``."""
-        return self.index_add(self._zeros(x, shape), x, index)
-
-    def rows(self, x: Value, y: Value) -> Value:
-        """``x[y]`` for an array of positions from 0 on along the first axis."""
-        return self.getitem(x, (y,))
-
-    def to_rows(self, x: Value, y: Value, count: int) -> Value:
-        """``count`` rows of zeros, with ``x`` added at positions ``y``: the transpose of ``rows``."""
-        return self.put(x, (y,), (count, *self.shape(x)[len(self.shape(y)) :]))
-
-    def pad(self, x: Value, widths: tuple[tuple[int, int], ...]) -> Value:
-        """``x`` among zeros; ``widths`` holds, for each axis, how many come before and after."""
-        shape = self.shape(x)
-        inner = tuple(slice(before, before + n) for n, (before, _) in zip(shape, widths, strict=True))
-        outer = tuple(before + n + after for n, (before, after) in zip(shape, widths, strict=True))
-        return self.index_set(self._zeros(x, outer), x, inner)
-
-    def _zeros(self, x: Value, shape: tuple[int, ...]) -> Value:
-        return self.broadcast_to(self.asarray(0, self.dtype(x)), shape)
-
-    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
-        """``matmul`` with ``x`` (if ``tx``) and ``y`` (if ``ty``) transposed in their last two axes."""
-        return self.matmul(self._transposed(x) if tx else x, self._transposed(y) if ty else y)
-
-    def _transposed(self, x: Value) -> Value:
-        n = len(self.shape(x))
-        return self.permute(x, (*range(n - 2), n - 1, n - 2))
-
-    def linear(self, x: Value, w: Value, bias: Value) -> Value:
-        """``x @ w + bias``: ``x`` of shape (..., n), ``w`` of shape (n, m), ``bias`` broadcasts to (..., m)."""
-        return self.add(self.matmul(x, w), bias)
-
-    def einsum(self, *xs: Value, subscripts: str) -> Value:
-        """The sum of products that ``subscripts`` spells out, ``"ij,jk->ik"``.
-
-        The form is explicit: the answer is named, there is no ellipsis, and no letter stands twice in one operand.
-
-        Raises:
-            ShapeError: If operands and subscripts do not fit.
-        """
-        return contract(self, xs, subscripts)
-
-    def logsumexp(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
-        """``log(sum(exp(x)))`` over ``axes`` without overflow; -inf over no elements."""
-        if 0 in (self.shape(x)[k] for k in axes):
-            return self.log(self.sum(self.exp(x), axes, keepdims))
-        top = self.amax(x, axes, True)
-        top = self.where(self.isfinite(top), top, 0)  # inf - inf would be NaN
-        total = self.log(self.sum(self.exp(self.sub(x, top)), axes, True))
-        full = self.add(total, top)
-        return full if keepdims else self.reshape(full, _without(self.shape(full), axes))
-
-    def mean(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
-        """The mean over ``axes``; NaN over no elements."""
-        count = math.prod(self.shape(x)[k] for k in axes)
-        total = self.sum(x, axes, keepdims)
-        return self.per(total, count) if count else self.mul(total, math.nan)
-
-    def norm(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
-        """The square root of the sum of squares over ``axes``."""
-        return self.sqrt(self.sum(self.square(x), axes, keepdims))
-
-    def unit(self, x: Value, y: Value) -> Value:
-        """``x / y``, but 0 where ``y`` is 0: an entry of a vector over its norm."""
-        zero = self.eq(y, 0)
-        return self.where(zero, 0, self.div(x, self.where(zero, 1, y)))
-
-    def softmax(self, x: Value, axis: int) -> Value:
-        """``exp(x)`` scaled to sum 1 along ``axis``."""
-        e = self.exp(self._below_top(x, axis))
-        return self.div(e, self.sum(e, (axis,), True))
-
-    def log_softmax(self, x: Value, axis: int) -> Value:
-        """``log(softmax(x))`` without the loss of small terms."""
-        z = self._below_top(x, axis)
-        return self.sub(z, self.log(self.sum(self.exp(z), (axis,), True)))
-
-    def _below_top(self, x: Value, axis: int) -> Value:
-        return self.sub(x, self.amax(x, (axis,), True)) if self.shape(x)[axis] else x
-
-
-def _without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(n for k, n in enumerate(shape) if k not in axes)

@@ -1,0 +1,13 @@
+"""Defaults for every operation that is not required, so that a backend written today runs the nestgrad of tomorrow.
+
+They are written for accuracy first, in the arithmetic of the backend: no constant is shorter than its dtype, which is
+why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
+"""
+
+from nestgrad.backends.derived.arrays import Arrays
+
+__all__ = ["Derived"]
+
+
+class Derived(Arrays):
+    """Every operation that is not required, family by family."""

@@ -1,0 +1,122 @@
+"""Operations on whole arrays: sums, extrema, shapes, products."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nestgrad.backends.base import Backend, Index, Value
+from nestgrad.backends.contractions import parse
+from nestgrad.backends.torch.places import add_at, native
+from nestgrad.errors import ShapeError
+
+_matmul: Any = torch.matmul
+_times_transposed: Any = torch.nn.functional.linear  # the transpose is taken in C++
+
+
+class Arrays(Backend):
+    """Functions of torch, with the shapes and dtypes that the contract asks for."""
+
+    reshape: Any = torch.reshape
+    permute: Any = torch.permute
+    broadcast_to: Any = torch.broadcast_to
+
+    def sum(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        if axes:
+            return torch.sum(x, axes, keepdims)
+        return x if x.is_floating_point() else x.to(torch.int64)
+
+    def mean(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        if len(axes) == x.ndim and not keepdims and x.is_floating_point():
+            return torch.mean(x)
+        return super().mean(x, axes, keepdims)
+
+    def amax(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        return torch.amax(x, axes, keepdims) if axes else x
+
+    def amin(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        return torch.amin(x, axes, keepdims) if axes else x
+
+    def argmax(self, x: Value, axis: int, keepdims: bool = False) -> Value:
+        return torch.argmax(x.to(torch.uint8) if x.dtype == torch.bool else x, axis, keepdims)
+
+    def argmin(self, x: Value, axis: int, keepdims: bool = False) -> Value:
+        return torch.argmin(x.to(torch.uint8) if x.dtype == torch.bool else x, axis, keepdims)
+
+    def logsumexp(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        return torch.logsumexp(x, axes, keepdims) if axes else x
+
+    def softmax(self, x: Value, axis: int) -> Value:
+        return torch.softmax(x, axis)
+
+    def log_softmax(self, x: Value, axis: int) -> Value:
+        return torch.log_softmax(x, axis)
+
+    def concat(self, *xs: Value, axis: int = 0) -> Value:
+        return torch.cat(xs, axis)
+
+    def pad(self, x: Value, widths: tuple[tuple[int, int], ...]) -> Value:
+        return torch.constant_pad_nd(x, [n for pair in reversed(widths) for n in pair])
+
+    def getitem(self, x: Value, index: Index) -> Value:
+        index, flipped = native(x, index)
+        return x.flip(flipped)[index] if flipped else x[index]
+
+    def index_set(self, x: Value, v: Value, index: Index) -> Value:
+        index, flipped = native(x, index)
+        copy = x.flip(flipped) if flipped else x.clone()
+        copy[index] = v
+        return copy.flip(flipped) if flipped else copy
+
+    def index_add(self, x: Value, v: Value, index: Index) -> Value:
+        index, flipped = native(x, index)
+        copy = x.flip(flipped) if flipped else x.clone(memory_format=torch.contiguous_format)
+        add_at(copy, v, index)
+        return copy.flip(flipped) if flipped else copy
+
+    def put(self, x: Value, index: Index, shape: tuple[int, ...]) -> Value:
+        full = torch.zeros(shape, dtype=x.dtype, device=x.device)
+        index, flipped = native(full, index)
+        add_at(full, x, index)
+        return full.flip(flipped) if flipped else full
+
+    def matmul(self, x: Value, y: Value) -> Value:
+        try:
+            return torch.matmul(x, y)
+        except RuntimeError:
+            if x.dtype == y.dtype:
+                raise
+            return _promoted(torch.matmul, x, y)
+
+    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
+        try:
+            if ty and not tx and y.dim() == 2:
+                return _times_transposed(x, y)
+            return _matmul(x.mT if tx else x, y.mT if ty else y)
+        except RuntimeError:
+            if x.dtype == y.dtype:
+                raise
+            return _promoted(torch.matmul, x.mT if tx else x, y.mT if ty else y)
+
+    def linear(self, x: Value, w: Value, bias: Value) -> Value:
+        if x.ndim == 2 and bias.ndim == 1:
+            try:
+                return torch.addmm(bias, x, w)
+            except RuntimeError:  # of different dtypes, or with a bias that makes the product wider
+                pass
+        return torch.add(self.matmul(x, w), bias)
+
+    def einsum(self, *xs: Value, subscripts: str) -> Value:
+        parse(subscripts)
+        try:
+            return _promoted(lambda *ys: torch.einsum(subscripts, *ys), *xs)
+        except (RuntimeError, ValueError) as error:
+            shapes = ", ".join(str(tuple(x.shape)) for x in xs)
+            raise ShapeError(f"einsum: {subscripts!r} does not fit the shapes {shapes}: {error}") from error
+
+
+def _promoted(product: Callable[..., torch.Tensor], *xs: torch.Tensor) -> torch.Tensor:
+    dtype = xs[0].dtype
+    for x in xs[1:]:
+        dtype = torch.promote_types(dtype, x.dtype)
+    return product(*(x.to(dtype) for x in xs))

@@ -1,0 +1,5 @@
+"""Products that sum. They are defined beside the methods of ``Tensor``, which are the same functions."""
+
+from nestgrad.tensor.products import einsum, linear, matmul
+
+__all__ = ["einsum", "linear", "matmul"]
