@@ -30,8 +30,9 @@ class Count(Coat):
         """Run the op on what is inside, and count it."""
         out = b.run(op, self.undressed(args), params)
         self.level.calls[op.name] += 1
-        self.level.bytes[op.name] += bare(out).nbytes
-        return self.over(out)
+        for result in out if op.results else (out,):
+            self.level.bytes[op.name] += bare(result).nbytes
+        return op.each(self.over, out)
 
 
 class Counted(Level):

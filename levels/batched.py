@@ -98,7 +98,7 @@ class Batch(Coat):
                 raise
             told = ValueError(f"in front, there is an axis of {n} samples: {error}")
             raise explained(told, op, args, params, b.shape) from error
-        return batched(tape, out, n)
+        return tuple(batched(tape, v, n) for v in out) if op.results else batched(tape, out, n)
 
 
 @cache

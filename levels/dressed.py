@@ -6,6 +6,7 @@ from typing import Any
 
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat
+from nestgrad.levels.explain import NATIVE, explained
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
@@ -47,11 +48,23 @@ class Dressed:
         base = op.of(self.base)
         if op.variadic:
             return partial(self._variadic, op, base)
+        if op.results:
+            return partial(self._several, op, base)
         return recorder(op)(base, self.mixed, self.shape, self.dtype)
 
     def _variadic(self, op: Op, base: Any, *xs: Any, **params: Any) -> Any:
         coats = [x for x in xs if isinstance(x, Coat)]
         return self.mixed(op, xs, tuple(params[p] for p in op.params)) if coats else base(*xs, **params)
+
+    def _several(self, op: Op, base: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        count = len(op.arguments)
+        xs, params = given[:count], op.bound(given[count:], named)
+        if any(isinstance(x, Coat) for x in xs):
+            return self.mixed(op, xs, params)
+        try:
+            return base(*xs, *params)
+        except NATIVE as error:
+            raise explained(error, op, xs, params, self.shape) from error
 
     def _composite(self, op: Op) -> Callable[..., Any]:
         fast, function = getattr(self.base, op.name, None) if op.native is None else op.of(self.base), op.function

@@ -54,6 +54,8 @@ class Dual(Coat):
             ts.append(t)
         out = b.run(op, xs, params)
         tangent = push(b.bare if raw else b, op, xs, ts, out, params)  # raw arrays need no more than the base's own functions
+        if op.results:
+            return tuple(v if t is None else dual(tape, v, t) for v, t in zip(out, tangent, strict=True))
         return out if tangent is None else dual(tape, out, tangent)
 
 

@@ -25,7 +25,7 @@ def push(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], out: Any, params:
         params: The op's parameters.
 
     Returns:
-        A value of out's shape, or ``None`` if there is no tangent.
+        A value of out's shape, or ``None`` if there is no tangent; of an op with several results a tuple of such.
     """
     return _way(op)(b, xs, ts, out, params)
 
@@ -41,6 +41,8 @@ def _way(op: Op) -> _Push:
         return lambda b, xs, ts, out, params: _product_rule(b, op, xs, ts, params)
     rules = op.forward if op.kind is Kind.SPECIAL else op.rules
     shares = [None if rule is None else (rule.call, op.readers(rule)) for rule in rules]
+    if op.results:
+        return lambda b, xs, ts, out, params: _several(b, op, shares, xs, ts, out, params)
     if op.variadic:
         return lambda b, xs, ts, out, params: _ruled(b, op, shares * len(xs), xs, ts, out, params)
     if len(shares) > 1 or shares[0] is None:
@@ -63,6 +65,17 @@ def _ruled(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequenc
         return total
     shape = b.shape(out)
     return total if b.shape(total) == shape else b.broadcast_to(total, tuple(shape))
+
+
+def _several(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
+    """The shares of all tangents, for each of several results."""
+    total: list[Any] = [None] * len(out)
+    for i, t in enumerate(ts):
+        if t is not None and shares[i] is not None:
+            call, readers = shares[i]
+            found = call(b, t, *[read(b, i, xs, out, params) for read in readers])
+            total = [q if p is None else p if q is None else b.add(p, q) for p, q in zip(total, found, strict=True)]
+    return tuple(total)
 
 
 def _product_rule(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[Any, ...]) -> Any:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from itertools import count
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
@@ -119,6 +119,8 @@ class Remade(Coat):
             if keeper is None:
                 return out
         coat = _coat(out, [a.recipe if a.__class__ is Remade else a for a in args], call, params, keeper)
+        if op.results:
+            return tuple(_item(op, coat, k) for k in range(len(op.results)))
         keeper.keep(op, coat)
         return coat
 
@@ -154,6 +156,15 @@ def _coat(array: Any, args: Sequence[Any], call: Callable[..., Any] | None, para
     recipe.args, recipe.call, recipe.params, recipe.keeper = args, call, params, keeper
     recipe.array, recipe.coat, recipe.cost, recipe.number = None, ref(coat), 0, _next()
     return coat
+
+
+def _item(op: Op, whole: Remade, k: int) -> Remade:
+    """One of several results, with a recipe that takes it out of all of them. These together are never kept."""
+    out, recipe = whole.array, whole.recipe
+    recipe.cost = 1 + sum(a.cost for a in recipe.args if a.__class__ is Recipe)
+    item = _coat(None if out is None else out[k], (recipe,), itemgetter(k), _NOTHING, recipe.keeper)
+    recipe.keeper.keep(op, item)
+    return item
 
 
 def innermost(p: Any, f: Callable[[Any], Any]) -> Any:

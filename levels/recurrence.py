@@ -81,7 +81,7 @@ class Scope:
         """Let go of everything."""
         self.memo.clear()
         for lazy in self.made:
-            lazy.args, lazy.rate = (), None
+            lazy.args, lazy.rate, lazy.way = (), None, _beyond
         self.made.clear()
 
     def _made(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
@@ -89,7 +89,28 @@ class Scope:
             return self.b.run(op, [a[0] if isinstance(a, Lazy) else a for a in args], params)
         if op.by_parts:
             return getattr(Backend, op.name)(self.b, *args, *params)
+        if op.results:
+            return self._several(op, args, params)
         return self._lazy(_WAYS.get(op.kind, _derived) if op.series is None else _stated, op, args, params)
+
+    def _several(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A series for each result that has a derivative. They share the run of the rule for the tangent."""
+        first = self.b.run(op, [a[0] if isinstance(a, Lazy) else a for a in args], params)
+        rates: list[Any] = []
+
+        def way(number: int) -> Callable[[Lazy, int], Any]:
+            def term(out: Lazy, k: int) -> Any:
+                if not rates:
+                    rates.extend(push(self.b, op, args, [self.rate(a) if isinstance(a, Lazy) else None for a in args], outs, params))
+                return _integrated(self, rates[number], k)
+
+            return term
+
+        outs = tuple(
+            value if name in op.fixed else self._lazy(way(number), op, args, params, [value])
+            for number, (name, value) in enumerate(zip(op.results, first, strict=True))
+        )
+        return outs
 
     def _lazy(
         self,
@@ -207,11 +228,14 @@ def _derived(out: Lazy, k: int) -> Any:
     if k == 1:
         rates = [scope.rate(a) if isinstance(a, Lazy) else None for a in out.args]
         out.rate = push(b, op, out.args, rates, out, out.params)
-    if out.rate is None:
-        return None
-    if not isinstance(out.rate, Lazy):
-        return out.rate if k == 1 else None
-    term = out.rate[k - 1]
+    return _integrated(scope, out.rate, k)
+
+
+def _integrated(scope: Scope, rate: Any, k: int) -> Any:
+    """Coefficient ``k`` of what changes at a rate: a series, a constant, or ``None``."""
+    if not isinstance(rate, Lazy):
+        return rate if k == 1 else None
+    term = rate[k - 1]
     return term if term is None or k == 1 else scope.inner.per(term, k)
 
 

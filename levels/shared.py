@@ -43,11 +43,13 @@ class Shared(Coat):
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run the op on the memory itself; an answer that is a view of it is shared as well."""
         raw = [a.read() if isinstance(a, Shared) else a for a in args]
-        out = b.run(op, raw, params)
-        for a in args:
-            if isinstance(a, Shared) and self.backend.overlaps(out, a.value):
-                return a.over(out)
-        return out
+        owners = [a for a in args if isinstance(a, Shared)]
+
+        def watched(out: Any) -> Any:
+            owner = next((a for a in owners if self.backend.overlaps(out, a.value)), None)
+            return out if owner is None else owner.over(out)
+
+        return op.each(watched, b.run(op, raw, params))
 
 
 def share(backend: Any, value: Any, token: Any) -> Shared:

@@ -44,9 +44,7 @@ class Series(Coat):
         scope = Scope(b, tape, raw)
         try:
             out = scope.run(op, [scope.known([a.value, *a.terms]) if isinstance(a, Series) and a.tape is tape else a for a in args], params)
-            if not isinstance(out, Lazy):
-                return out  # a constant
-            terms = [out[k] for k in range(order + 1)]
+            answers = [self._summed(p) for p in (out if op.results else (out,))]
         except RecursionError as error:  # the rule of x**n asks for x**(n - 1), and so on, once for each order
             raise OrderError(
                 f"{op.name}: got order {order} in Taylor mode, beyond which Python does not nest; expected up to about 80, since each "
@@ -54,9 +52,16 @@ class Series(Coat):
             ) from error
         finally:
             scope.close()
+        return tuple(answers) if op.results else answers[0]
+
+    def _summed(self, p: Any) -> Any:
+        """A lazy series as far as the order goes; a constant as it is."""
+        if not isinstance(p, Lazy):
+            return p
+        terms = [p[k] for k in range(self.order + 1)]
         while terms[-1] is None:  # the value never is
             terms.pop()
-        return series(tape, terms[0], tuple(terms[1:]), order) if len(terms) > 1 else terms[0]
+        return series(self.tape, terms[0], tuple(terms[1:]), self.order) if len(terms) > 1 else terms[0]
 
 
 def series(tape: Tape, value: Any, terms: Sequence[Any], order: int) -> Series:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex
+from nestgrad.backends.numpy.along import Along
 from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.elementwise import Elementwise
 from nestgrad.errors import DTypeError, ShapeError
@@ -15,7 +16,7 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Arrays):
+class NumpyBackend(Elementwise, Along, Arrays):
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

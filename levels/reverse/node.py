@@ -9,6 +9,7 @@ from typing import Any
 
 from nestgrad.levels.base import Coat, Tape, now
 from nestgrad.levels.recipe import remade
+from nestgrad.levels.reverse.bundle import packed, unpacked
 from nestgrad.ops.table import Op
 
 
@@ -71,9 +72,16 @@ class Tracked(Coat):
         for i, a in enumerate(args):
             rule = op.rules[0 if op.variadic else i] if isinstance(a, Tracked) and a.tape is tape else None
             if rule is not None:
-                edges.append((a.node, rule.call, op.saved(b, rule, i, inner, out, params)))
+                saved = op.saved(b, rule, i, inner, out, params)
+                edges.append((a.node, unpacked, (rule.call, *saved)) if op.results else (a.node, rule.call, saved))
         if not edges:
             return out
+        if op.results:
+            shared, n = make(op, (), tuple(edges), raw=False), len(out)  # raw=False: bundles are added by the backend over dressed values
+            return tuple(
+                v if name in op.fixed else fanned(tape, op, shared, k, n, v, tuple(b.shape(v)))
+                for k, (name, v) in enumerate(zip(op.results, out, strict=True))
+            )
         raw = not any(isinstance(v, Coat) for v in (out, *inner))
         return tracked(tape, out, make(op, b.shape(out), tuple(edges), raw))
 
@@ -92,6 +100,11 @@ def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tup
     node.lo = min([edge[0].lo for edge in edges])
     node.op, node.shape, node.raw, node.edges = op, shape, raw, edges
     return node
+
+
+def fanned(tape: Tape, op: Op, shared: Node, k: int, n: int, value: Any, shape: tuple[int, ...]) -> Tracked:
+    """Result ``k`` of the ``n`` that one node has: a node of its own, with one edge to the node that they share."""
+    return tracked(tape, value, make(op, shape, ((shared, packed, (k, n)),), raw=False))
 
 
 def leaves(tapes: Iterable[Tape], value: Any, shape: tuple[int, ...]) -> Any:

@@ -1,6 +1,7 @@
 """A program: what a trace has recorded. Ops of the table in their order, and nothing of the levels that asked for them.
 
-Beside the table's ops there is ``stop``, which ``detach`` leaves behind: the value as a constant on every level that differentiates.
+Beside the table's ops there is ``stop``, which ``detach`` leaves behind: the value as a constant on every level that differentiates;
+and ``item``, which takes one result of an op that has several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,15 +13,17 @@ from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import constant, tied
 from nestgrad.levels.marks import Marks
 from nestgrad.ops.samples import Samples
-from nestgrad.ops.table import Kind, Op
+from nestgrad.ops.table import Kind, Op, Rule
 
 STOP = Op("stop", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples(()))
-"""The one operation that is not in the table."""
+ITEM = Op("item", Kind.SPECIAL, ("x",), ("k",), (), (Rule(lambda b, g, k: g, ("k",)),), None, False, Samples(()))
+FIXED = Op("item", Kind.CONSTANT, ("x",), ("k",), (), (), None, False, Samples(()))
+"""The operations that are not in the table. The last two take one of several results: that has a derivative, and that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A place in a program, with the shape and the dtype of every value that comes to stand there.
+    """A place in a program, with the shape and the dtype of every value that comes to stand there; of several results tuples of these.
 
     Attributes:
         number: Its position among the variables; ``v3`` in print.
@@ -29,7 +32,7 @@ class Variable:
     """
 
     number: int
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     dtype: Any
 
     def __str__(self) -> str:
@@ -38,6 +41,8 @@ class Variable:
     @property
     def typed(self) -> str:
         """``"v3: float64[2, 3]"``."""
+        if isinstance(self.dtype, tuple):
+            return f"{self}: ({', '.join(map(_kind, self.dtype, self.shape))})"
         return f"{self}: {_kind(self.dtype, self.shape)}"
 
 
@@ -73,6 +78,8 @@ class Instruction:
         """The op of ``b`` on values of the operands."""
         if self.op is STOP:
             return constant(args[0])
+        if self.op is ITEM or self.op is FIXED:
+            return args[0][self.params[0]]
         method = self.op.of(b)
         # by position: what a base backend calls its parameters is its own affair
         return method(*args, **dict(zip(self.op.params, self.params, strict=True))) if self.op.variadic else method(*args, *self.params)

@@ -19,7 +19,7 @@ from nestgrad.levels.marks import NONE, Marks, left, opened
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.shared import Shared
-from nestgrad.levels.traced.program import STOP, Instruction, Program, Variable, behind, needed
+from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable, behind, needed
 from nestgrad.ops.table import Op
 
 _begun: ContextVar[tuple["weakref.ref[Recording]", ...]] = ContextVar("begun", default=())
@@ -75,7 +75,8 @@ class Recording:
     def stop(self, p: "Wire", inner: Any) -> "Wire":
         """What ``detach`` makes of a value."""
         self.check("detach")
-        return self._write(STOP, (p,), (), inner)
+        stopped: Wire = self._write(STOP, (p,), (), inner)
+        return stopped
 
     def link(self, root: "Wire", g: Any) -> Any:
         """``g``, an inner value or a wire, with a note that it depends on ``root``, if only with zero derivative."""
@@ -148,11 +149,18 @@ class Recording:
         young = {coat.tape for coat in within(p) if coat.tape.birth > self.tape.birth}
         return without(p, young), left(p, young, marks, "the output of a program, which has no levels in it")
 
-    def _write(self, op: Op, args: Iterable[Any], params: tuple[Any, ...], out: Any) -> "Wire":
+    def _write(self, op: Op, args: Iterable[Any], params: tuple[Any, ...], out: Any) -> Any:
         operands = tuple(a if a.__class__ in _NUMBERS else self._reference(a) for a in args)
         variable = self._variable(out)
         self._steps.append(Instruction(op, operands, params, variable))
-        return wire(self, out, variable)
+        if not op.results:
+            return wire(self, out, variable)
+        items = []
+        for k, (name, value) in enumerate(zip(op.results, out, strict=True)):
+            item = self._variable(value)
+            self._steps.append(Instruction(FIXED if name in op.fixed else ITEM, (variable,), (k,), item))
+            items.append(wire(self, value, item))
+        return tuple(items)
 
     def _reference(self, p: Any) -> Variable:
         """The variable of a value: of a wire its own, of another level's value a captured one, of an array a constant."""
@@ -171,6 +179,8 @@ class Recording:
     def _variable(self, p: Any) -> Variable:
         b = self.base.dressed
         self._count += 1
+        if isinstance(p, tuple):
+            return Variable(self._count - 1, tuple(tuple(b.shape(v)) for v in p), tuple(b.dtype(v) for v in p))
         return Variable(self._count - 1, tuple(b.shape(p)), b.dtype(p))
 
 

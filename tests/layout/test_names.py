@@ -30,6 +30,7 @@ INTERNAL = {
     "product": "matmul with its operands transposed, in rules",
     "put": "the rule of indexing", "getitem": "x[index]", "index_set": "x.at[index].set(v)", "index_add": "x.at[index].add(v)",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
+    "take_along": "entries at positions that may be on levels", "add_along": "the rule of take_along",
 }  # fmt: skip
 
 

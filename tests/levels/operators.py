@@ -17,7 +17,8 @@ import nestgrad as ng
 from nestgrad.levels.marks import NONE
 from nestgrad.ops import Kind, Op
 from nestgrad.ops.samples import Sample
-from nestgrad.tensor.handle import apply, make, test
+from nestgrad.tensor.handle import make
+from nestgrad.testing.calling import called
 
 Function = Callable[..., Any]
 
@@ -54,7 +55,7 @@ class Energy:
         args = list(self.args)
         for k, x in zip(self.free, xs, strict=True):
             args[k] = x > 0 if k in self.truths else x
-        return (test if self.op.kind is Kind.CONSTANT else apply)(self.op.name, *args, **self.params)
+        return called(self.op, *args, **self.params)
 
     def __call__(self, *xs: Any) -> Any:
         y = self.answer(*xs)

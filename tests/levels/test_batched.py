@@ -9,8 +9,10 @@ import pytest
 
 from nestgrad import Autodiff, Batched, NumpyBackend
 from nestgrad.backends import TorchBackend
+from nestgrad.levels.marks import NONE
 from nestgrad.ops import TABLE, Kind
-from nestgrad.tensor.handle import apply
+from nestgrad.tensor.handle import apply, make
+from nestgrad.testing.calling import called
 
 BACKENDS = {"numpy": NumpyBackend(), "torch": TorchBackend(dtype="float64")}
 CALLS = [(op, sample) for op in TABLE.values() for sample in op.samples.calls]
@@ -48,7 +50,7 @@ def loop(base: Any, op: Any, arrays: list[Any], params: dict[str, Any], sizes: t
     for place in np.ndindex(*sizes):
         args = [base.asarray(np.asarray(a[tuple(k if here else 0 for k, here in zip(place, there, strict=True))]))
                 for a, there in zip(arrays, on, strict=True)]  # fmt: skip
-        found.append(base.to_numpy(getattr(base.dressed, op.name)(*args, **params)))
+        found.append(called(op, *(make(base.dressed, a, NONE) for a in args), **params).numpy())
     return np.asarray(found).reshape(*sizes, *found[0].shape)
 
 
@@ -66,7 +68,7 @@ def test_an_op_on_samples_is_the_loop(op, sample, base):
     B = Batched(base)
     for on in choices(len(arrays)):
         args = [B.batch(a) if here else base.tensor(a[0]) for a, here in zip(arrays, on, strict=True)]
-        got = B.unbatch(apply(op.name, *args, **params))
+        got = B.unbatch(called(op, *args, **params))
         np.testing.assert_allclose(got.numpy(), loop(base, op, arrays, params, (3,), [(h,) for h in on]), **EXACT, err_msg=str(on))
 
 
@@ -84,7 +86,7 @@ def test_nested_batches_are_the_loop(op, sample, base):
             x = base.tensor(np.array(_samples(a, first, second)))
             x = inner.batch(x, axis=1 if first else 0) if second else x
             args.append(outer.batch(x) if first else x)
-        got = inner.unbatch(outer.unbatch(apply(op.name, *args, **params)), axis=1)
+        got = inner.unbatch(outer.unbatch(called(op, *args, **params)), axis=1)
         np.testing.assert_allclose(got.numpy(), loop(base, op, arrays, params, (2, 3), on), **EXACT, err_msg=str(on))
 
 
@@ -103,7 +105,7 @@ def free(base: Any, sample: Any, arrays: list[Any]) -> list[int]:
 
 def pulled(op: Any, xs: list[Any], ks: list[int], params: dict[str, Any], seed: Any) -> list[Any]:
     """The cotangents of arguments ``ks``; ``None`` where the op has no derivative by them."""
-    y = apply(op.name, *xs, **params)
+    y = called(op, *xs, **params)
     if not y.tracked_on():
         return [None] * len(ks)
     grads = y.backward(gradient=seed)
@@ -155,7 +157,7 @@ def test_reverse_mode_through_a_batch_is_the_loop(op, sample, base):
     for on in choices(len(arrays)):
         xs = [A.tensor(a if here else np.array(a[0]), requires_grad=k in ks) for k, (a, here) in enumerate(zip(arrays, on, strict=True))]
         inside = [B.batch(x) if here else x for x, here in zip(xs, on, strict=True)]
-        y = B.unbatch(apply(op.name, *inside, **params))
+        y = B.unbatch(called(op, *inside, **params))
         got = [None] * len(ks) if not y.tracked_on() else [y.backward(gradient=A.tensor(seeds)).get(xs[k]) for k in ks]
         for k, g, right in zip(ks, got, pulled_by_loop(base, op, arrays, ks, params, seeds, on), strict=True):
             assert (g is None) == (right is None)

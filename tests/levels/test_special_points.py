@@ -12,7 +12,7 @@ from operators import Energy, Truth, by_levels
 import nestgrad as ng
 from nestgrad.ops import TABLE, Kind
 from nestgrad.ops.samples import native
-from nestgrad.tensor.handle import apply
+from nestgrad.testing.calling import called
 
 DOUBLE = {"numpy": ng.NumpyBackend(), "torch": ng.TorchBackend(dtype="float64")}
 
@@ -64,7 +64,7 @@ def test_derivatives_at_special_points_are_the_printed_ones(op, point, backend, 
     rest = [base.tensor(v) for v in values[1:count]]
     beside = ordinary(op, params)
     for value in (values[0], [values[0]] if beside is None else [values[0], beside, values[0]]):
-        found = WAYS[way](base, lambda x: apply(op.name, x, *rest, **native(base, params)), value, len(printed))
+        found = WAYS[way](base, lambda x: called(op, x, *rest, **native(base, params)), value, len(printed))
         for k, (got, want) in enumerate(zip(found, printed, strict=True), 1):
             for entry in (np.ravel(got)[0], np.ravel(got)[-1]):
                 if want is None:

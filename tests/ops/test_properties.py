@@ -14,7 +14,7 @@ from nestgrad.errors import ShapeError
 from nestgrad.levels.autodiff import Autodiff
 from nestgrad.ops import TABLE, Kind
 from nestgrad.tensor.handle import apply
-from nestgrad.tensor.handle import test as apply_constant
+from nestgrad.testing.calling import called
 
 # Seeded, so that a run says the same each time; the machine is shared, so no deadline.
 RUN = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -275,14 +275,13 @@ def test_memory_layout_makes_no_difference(op: Any, backend: str) -> None:
     for sample in op.samples.calls:
         arrays, params = sample.native(base)
         free = [k for k, a in enumerate(arrays) if base.is_floating(a) and k not in sample.exact]
-        run = apply_constant if op.kind is Kind.CONSTANT else apply
         plain = [stack.tensor(a, requires_grad=k in free) for k, a in enumerate(arrays)]
-        y = run(op.name, *plain, **params)
+        y = called(op, *plain, **params)
         seed = base.tensor(numbers(y.shape, 3, "float64"))
         right = [] if op.kind is Kind.CONSTANT else [y.backward(seed).get(plain[k]) for k in free]
         for layout in LAYOUTS[1:]:
             odd = [shared(stack, backend, base.to_numpy(a), layout) if k in free else plain[k] for k, a in enumerate(arrays)]
-            z = run(op.name, *odd, **params)
+            z = called(op, *odd, **params)
             assert z.shape == y.shape
             # the order of sums follows memory
             np.testing.assert_allclose(z.numpy(), y.numpy(), rtol=1e-13, atol=1e-14, err_msg=layout)

@@ -13,7 +13,7 @@ from nestgrad.levels.dressed import Dressed
 from nestgrad.levels.reverse.node import Node, Tracked
 from nestgrad.ops import TABLE, Kind
 
-RECORDED = [op for op in TABLE.values() if op.kind is not Kind.COMPOSITE]
+RECORDED = [op for op in TABLE.values() if op.kind is not Kind.COMPOSITE and not op.results]  # those go the general way
 RULED = [op for op in RECORDED if op.kind is not Kind.CONSTANT]
 
 

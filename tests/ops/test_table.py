@@ -16,6 +16,7 @@ from nestgrad.ops import TABLE, Kind, table
 from nestgrad.ops.samples import unary
 from nestgrad.ops.table import BILINEAR, COMPOSITE, CONSTANT, ELEMENTWISE, LINEAR, define
 from nestgrad.tensor.handle import apply
+from nestgrad.testing.calling import called
 
 SAMPLES = unary(0.0, 1.0)
 RULED = [op for op in TABLE.values() if op.kind not in (Kind.COMPOSITE, Kind.CONSTANT)]
@@ -169,7 +170,7 @@ def test_arrays_that_no_rule_reads_are_freed(op):
         raw = [bare(x.value) for x in xs]
         if not all(isinstance(a, np.ndarray) for a in raw):
             continue  # NumPy's 0-d results are scalars, which cannot be watched
-        y = apply(op.name, *xs, **params)
+        y = called(op, *xs, **params)
         if not y.tracked_on():
             continue
         read = {word for rule in op.rules if rule is not None for word in rule.reads}

@@ -52,8 +52,8 @@ def test_a_rule_that_takes_its_values_out_of_the_level_is_told_at_order_2(op, i)
 
     wrong = with_rule(op, i, leaving)
     check_op(wrong, NUMPY, 1)
-    exact = [a for a, rule in zip(op.arguments, op.rules, strict=True) if rule is None]
-    reads = [word for word in op.rules[i].reads if word in (*op.arguments, "out", "others") and word not in exact]
+    exact = [*op.fixed, *(a for a, rule in zip(op.arguments, op.rules, strict=True) if rule is None)]
+    reads = [word for word in op.rules[i].reads if word in (*op.arguments, *op.results, "out", "others") and word not in exact]
     if not reads or op.name in CURVELESS:
         check_op(wrong, NUMPY, 2)
         return

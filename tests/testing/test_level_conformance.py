@@ -229,7 +229,7 @@ class ShowsItsAxis(FaultyBatch):
     hidden = 0
 
     def apply(self, b, op, args, params):
-        return self.made(b.run(op, self.undressed(args), params))
+        return op.each(self.made, b.run(op, self.undressed(args), params))
 
 
 class LetsTheSamplesOut(FaultyBatch):
@@ -237,7 +237,7 @@ class LetsTheSamplesOut(FaultyBatch):
         return self.value
 
     def apply(self, b, op, args, params):
-        return self.made(b.run(op, self.undressed(args), params))
+        return op.each(self.made, b.run(op, self.undressed(args), params))
 
 
 class ReadsTheSamples(FaultyBatch):
@@ -245,7 +245,7 @@ class ReadsTheSamples(FaultyBatch):
         return self.value
 
     def apply(self, b, op, args, params):
-        return self.made(b.run(op, self.undressed(args), params))
+        return op.each(self.made, b.run(op, self.undressed(args), params))
 
 
 def batches(kind):
@@ -270,7 +270,7 @@ class Undresses(Count):
 
 class DressesTwice(Count):
     def apply(self, b, op, args, params):
-        return self.over(self.over(b.run(op, self.undressed(args), params)))
+        return op.each(lambda v: self.over(self.over(v)), b.run(op, self.undressed(args), params))
 
     def over(self, inner):
         return DressesTwice(self.tape, inner, self.level)
@@ -310,7 +310,7 @@ class LosesTheCoat(FaultyCount):
         return inner
 
     def apply(self, b, op, args, params):
-        return type(self)(self.tape, b.run(op, self.undressed(args), params), self.level)
+        return op.each(lambda v: type(self)(self.tape, v, self.level), b.run(op, self.undressed(args), params))
 
 
 class ComesOffWhenDetached(FaultyCount):

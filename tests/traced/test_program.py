@@ -11,6 +11,7 @@ from nestgrad import func
 from nestgrad.levels.marks import NONE
 from nestgrad.ops import TABLE, Kind
 from nestgrad.tensor.handle import make
+from nestgrad.testing.calling import called
 
 
 @pytest.fixture(params=BACKENDS)
@@ -50,7 +51,7 @@ def test_a_program_holds_ops_of_the_table_with_the_shapes_and_dtypes_that_arise(
 
 def of_values(op: Any, params: Any) -> Any:
     """An op of the table as a function of Tensors."""
-    return lambda *xs: make(xs[0].b, getattr(xs[0].b, op.name)(*(x.value for x in xs), **params), NONE)
+    return lambda *xs: called(op, *xs, **params)
 
 
 @pytest.mark.parametrize("op", TABLE.values(), ids=TABLE)
@@ -58,11 +59,11 @@ def test_every_op_replays_what_the_backend_does(op: Any, backend: Any):
     for sample in op.samples.calls:
         arrays, params = sample.native(backend)
         program = ng.func.trace(of_values(op, params))(*(make(backend.dressed, a, NONE) for a in arrays))
-        if op.kind is not Kind.COMPOSITE:
+        if op.kind is not Kind.COMPOSITE and not op.results:  # these are taken apart
             assert [step.op for step in program.instructions] == [op]
         moved = [backend.mul(a, 0.9) if backend.is_floating(a) and k not in sample.exact else a for k, a in enumerate(arrays)]
         (got,) = program.replay(backend, moved)
-        want = getattr(backend.dressed, op.name)(*moved, **params)
+        want = called(op, *(make(backend.dressed, a, NONE) for a in moved), **params).value
         assert backend.dtype(got) == backend.dtype(want) and tuple(backend.shape(got)) == tuple(backend.shape(want))
         np.testing.assert_array_equal(backend.to_numpy(got), backend.to_numpy(want))
 

@@ -72,7 +72,7 @@ def linear(tape: Tape, value: Any, node: Node, user: tuple[str, str]) -> Linear:
 
 def _is_linear(op: Op, mine: Sequence[int]) -> bool:
     """Whether an op is linear in the arguments ``mine`` together, by what its rules read."""
-    if op.kind is Kind.CONSTANT:
+    if op.kind is Kind.CONSTANT or op.results:  # rules of the latter read results
         return False
     rules = [op.rules[0 if op.variadic else i] for i in mine]
     if any(rule is None for rule in rules):

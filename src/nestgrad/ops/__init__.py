@@ -1,6 +1,28 @@
 """The op table. Importing this package fills it."""
 
-from nestgrad.ops import constants, contractions, elementwise, reductions, shaping
-from nestgrad.ops.table import TABLE, Kind, Op, Rule, define
-
-__all__ = ["TABLE", "Kind", "Op", "Rule", "constants", "contractions", "define", "elementwise", "reductions", "shaping"]
+from nestgrad.ops import (
+    along as along,
+)
+from nestgrad.ops import (
+    constants as constants,
+)
+from nestgrad.ops import (
+    contractions as contractions,
+)
+from nestgrad.ops import (
+    elementwise as elementwise,
+)
+from nestgrad.ops import (
+    reductions as reductions,
+)
+from nestgrad.ops import (
+    shaping as shaping,
+)
+from nestgrad.ops import (
+    sorting as sorting,
+)
+from nestgrad.ops.table import TABLE as TABLE
+from nestgrad.ops.table import Kind as Kind
+from nestgrad.ops.table import Op as Op
+from nestgrad.ops.table import Rule as Rule
+from nestgrad.ops.table import define as define

@@ -39,8 +39,11 @@ RESERVED = frozenset({"b", "g", "t", "out", "others", "shapes", "i", "xs"})
 Reader = Callable[[Any, int, Sequence[Any], Any, tuple[Any, ...]], Any]
 
 
-def _reader(arguments: tuple[str, ...], params: tuple[str, ...], word: str) -> Reader:
+def _reader(arguments: tuple[str, ...], params: tuple[str, ...], results: tuple[str, ...], word: str) -> Reader:
     """What ``word`` stands for: a function of ``b``, the argument's position, the arguments, the answer and the parameters."""
+    if word in results:
+        number = results.index(word)
+        return lambda b, i, args, out, values: out[number]
     if word in params:
         place = params.index(word)
         return lambda b, i, args, out, values: values[place]
@@ -91,6 +94,9 @@ class Op:
             tell what to do, and an op of one argument without any of them must act on each entry by itself.
         native: Of an op that is no method of backends: ``native(b)`` is its function of raw arrays, for the ops ``b`` of raw arrays.
         on: Of an op that rules for each argument cannot tell: by the kind of coat, what it is there, ``(b, coat, op, args, params)``.
+        results: Of an op with several results, their names. It gives a tuple of them; its rules read them by name, take a tuple ``g`` of
+            cotangents, in which ``None`` is a zero, and its forward rules give such a tuple of tangents.
+        fixed: Which of the results have no derivative, as positions have none.
     """
 
     name: str
@@ -109,6 +115,8 @@ class Op:
     native: Callable[[Any], Callable[..., Any]] | None = None
     plus: str | None = None
     on: Mapping[type, Callable[..., Any]] | None = None
+    results: tuple[str, ...] = ()
+    fixed: frozenset[str] = frozenset()
 
     def of(self, b: Any) -> Callable[..., Any]:
         """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
@@ -126,7 +134,18 @@ class Op:
 
     def readers(self, rule: Rule) -> tuple[Reader, ...]:
         """For each word that a rule reads a function that finds it. They stay good for every call, so a level may make them once."""
-        return tuple([_reader(self.arguments, self.params, word) for word in rule.reads])
+        return tuple([_reader(self.arguments, self.params, self.results, word) for word in rule.reads])
+
+    def bound(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The parameters of a call, in their order: those ``given`` by position, those ``named``, and defaults."""
+        values = dict(zip(self.params[len(self.params) - len(self.defaults) :], self.defaults, strict=True))
+        values |= dict(zip(self.params, given, strict=False))
+        values |= named
+        return tuple([values[p] for p in self.params])
+
+    def each(self, f: Callable[[Any], Any], out: Any) -> Any:
+        """``f`` of the answer; of an op with several results a tuple of ``f`` of each."""
+        return tuple([f(v) for v in out]) if self.results else f(out)
 
     @property
     def variadic(self) -> bool:
@@ -139,7 +158,8 @@ class Op:
         first = len(self.params) - len(self.defaults)
         params = [p if k < first else f"{p}={self.defaults[k - first]!r}" for k, p in enumerate(self.params)]
         arrays = ["*xs"] if self.variadic else list(self.arguments)
-        return f"{self.name}({', '.join(arrays + params)})"
+        several = f" -> {', '.join(self.results)}" if self.results else ""
+        return f"{self.name}({', '.join(arrays + params)}){several}"
 
     def __repr__(self) -> str:
         return f"<op {self.signature}, {self.kind.value}>"
@@ -160,6 +180,8 @@ def define(
     by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
     plus: str | None = None,
+    results: Sequence[str] = (),
+    fixed: Sequence[str] = (),
     listed: bool = True,
 ) -> Op:
     """Make an op, and add it to the table.
@@ -176,6 +198,8 @@ def define(
         by_parts: Whether Taylor mode runs the backend's default of the op (``nestgrad.backends.derived``), made of other ops.
         batched: The op on values with one more axis in front; see ``Op``.
         plus: Of a bilinear op, the name of the op that is this one plus one more argument, in one kernel.
+        results: Of a special op with several results, their names; see ``Op``.
+        fixed: The names of those results that have no derivative.
         listed: Whether it goes into the table.
 
     Raises:
@@ -193,10 +217,16 @@ def define(
     if kind is CONSTANT and rules:
         raise RuleError(f"define: {signature} is a constant op and has {len(rules)} rules; expected none")
     function = rules[0] if kind is COMPOSITE else None
-    read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, params) for r in rules)
+    if results and (kind is not SPECIAL or not {*fixed} < {*results} or RESERVED.intersection(results)):
+        raise RuleError(
+            f"define: {signature} has results {tuple(results)}, of which {tuple(fixed)} are fixed; "
+            "expected a special op, names that mean nothing else in rules, and one result that is not fixed"
+        )
+    words = (*params, *results)
+    read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, words) for r in rules)
     if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
         raise RuleError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
-    pushed = tuple(_rule(name, kind, r, arguments, params, "t") for r in forward)
+    pushed = tuple(_rule(name, kind, r, arguments, words, "t") for r in forward)
     if len(pushed) != (len(arguments) if kind is SPECIAL else 0):
         raise RuleError(
             f"define: {signature} is {kind.value}, has {len(arguments)} arguments and {len(pushed)} forward rules; "
@@ -204,7 +234,8 @@ def define(
         )
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
     op = Op(
-        name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, plus=plus
+        name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, plus=plus,
+        results=tuple(results), fixed=frozenset(fixed),
     )  # fmt: skip
     if listed:
         if name in TABLE:

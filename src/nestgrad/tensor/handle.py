@@ -187,6 +187,14 @@ def apply(name: str, *xs: Operand, **params: Any) -> "Tensor":
     return make(b, getattr(b, name)(*weak(b, values, xs), **params), marks)
 
 
+def results(name: str, *xs: Operand, **params: Any) -> "tuple[Tensor, ...]":
+    """An op of the table with several results; those without derivatives carry no marks."""
+    b, values, marks = meet(name, *xs)
+    op = b.table[name]
+    out = getattr(b, name)(*weak(b, values, xs), **params)
+    return tuple(make(b, v, NONE if result in op.fixed else marks) for result, v in zip(op.results, out, strict=True))
+
+
 def test(name: str, *xs: Operand, **params: Any) -> "Tensor":
     """An op without derivatives: its result carries no marks."""
     b, values, _ = meet(name, *xs)
@@ -231,6 +239,18 @@ def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{name}: got axis {axis!r}; expected each axis once")
     return axes
+
+
+def one_axis(x: Handle, axis: int, name: str) -> int:
+    """``axis`` of ``x`` as a non-negative int.
+
+    Raises:
+        ShapeError: If it is not one axis of ``x``.
+    """
+    axes = axes_of(len(x.b.shape(x.value)), axis, name)
+    if axis is None or len(axes) != 1:
+        raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
+    return axes[0]
 
 
 def shape_of(name: str, *shape: Any) -> tuple[int, ...]:

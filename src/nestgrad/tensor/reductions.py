@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, real
+from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, one_axis, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -82,17 +82,11 @@ class Reductions(Handle):
 
     def softmax(self, axis: int = -1) -> "Tensor":
         """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
-        return make(self.b, self.b.softmax(real(self), self._axis("softmax", axis)), self.marks)
+        return make(self.b, self.b.softmax(real(self), one_axis(self, axis, "softmax")), self.marks)
 
     def log_softmax(self, axis: int = -1) -> "Tensor":
         """``x - logsumexp(x)`` along an axis."""
-        return make(self.b, self.b.log_softmax(real(self), self._axis("log_softmax", axis)), self.marks)
-
-    def _axis(self, name: str, axis: int) -> int:
-        axes = axes_of(len(self.b.shape(self.value)), axis, name)
-        if axis is None or len(axes) != 1:
-            raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
-        return axes[0]
+        return make(self.b, self.b.log_softmax(real(self), one_axis(self, axis, "log_softmax")), self.marks)
 
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> "Tensor":
         """Position of the largest entry, the first one of several; a constant. ``None``: in the flattened array."""

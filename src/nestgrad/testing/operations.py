@@ -16,7 +16,8 @@ from nestgrad.levels.marks import NONE
 from nestgrad.ops import TABLE, Kind, Op
 from nestgrad.ops.samples import Sample, native
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import apply, make, test
+from nestgrad.tensor.handle import make
+from nestgrad.testing.calling import called
 from nestgrad.testing.differences import precision
 from nestgrad.testing.gradients import check_grads
 from nestgrad.testing.modes import check_modes
@@ -76,7 +77,7 @@ def _check(entry: Op, checked: "Checked", order: int, reference: Callable[..., A
             checked.subsets(sample)
             if checked.free(sample):
                 arrays, params = checked.native(sample)
-                f = lambda *xs, params=params: apply(entry.name, *xs, **params)
+                f = lambda *xs, params=params: called(entry, *xs, **params)
                 tensors = [make(checked.base.dressed, a, NONE) for a in arrays]
                 check_grads(f, tensors, order, stack=checked.base, name=checked.called(sample), seed=seed)
         except WrongDerivativeError as error:
@@ -139,7 +140,7 @@ class Checked:
 
     def run(self, *xs: Any, **params: Any) -> Tensor:
         """The op on Tensors."""
-        return (test if self.op.kind is Kind.CONSTANT else apply)(self.op.name, *xs, **params)
+        return called(self.op, *xs, **params)
 
     def tensors(self, sample: Sample) -> tuple[list[Tensor], dict[str, Any]]:
         """Constants, and parameters."""
@@ -309,6 +310,7 @@ def _by_numpy(op: Op) -> Callable[..., Any]:
         method = getattr(base, op.name, None) or getattr(Dressed(base, {**TABLE, op.name: op}), op.name)
 
     def reference(*xs: Any, **params: Any) -> Any:
-        return method(*xs, **params) if op.variadic else method(*xs, *(params[p] for p in op.params if p in params))
+        out = method(*xs, **params) if op.variadic else method(*xs, *(params[p] for p in op.params if p in params))
+        return np.concatenate([np.ravel(v) for v in out]) if op.results else out
 
     return reference
