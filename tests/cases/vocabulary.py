@@ -32,7 +32,6 @@ NEEDED = {
     "interpolate_nearest": "resampling",
     "max_pool1d": "pooling",
     "max_pool2d": "pooling",
-    "sort": "sorting",
 }
 """Words that nestgrad has no operation for yet, and what brings it."""
 
