@@ -14,6 +14,7 @@ from nestgrad import errors as errors
 from nestgrad import func as func
 from nestgrad import functions as functions
 from nestgrad import implicit as implicit
+from nestgrad import nn as nn
 from nestgrad import random as random
 from nestgrad.backends import NumpyBackend as NumpyBackend
 from nestgrad.backends import get_backend as get_backend
@@ -39,7 +40,7 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 _OWN = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "implicit", "random", "checkpoint",
+    "errors", "func", "implicit", "nn", "random", "checkpoint",
     "define", "custom_vjp", "custom_jvp",
 ]
 globals()["__all__"] = _OWN + vars(functions)["__all__"]  # not assigned: mypy would take a sum that it cannot read for an empty list

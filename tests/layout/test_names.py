@@ -34,6 +34,12 @@ INTERNAL = {
 }  # fmt: skip
 
 
+# Where users find functions, besides ``ng`` itself.
+ROOMS = {"nn": ng.nn}
+
+PUBLIC = {name: getattr(room, name) for room in (ng, *ROOMS.values()) for name in room.__all__}
+
+
 @pytest.mark.parametrize("op", TABLE.values(), ids=TABLE)
 def test_every_op_is_a_method_of_backends(op):
     """With the parameters that the table says; of a composite the backend need not have one."""
@@ -51,9 +57,9 @@ def test_every_op_is_a_method_of_backends(op):
 @pytest.mark.parametrize("name", TABLE)
 def test_every_op_has_a_function_or_a_reason(name):
     if name in INTERNAL:
-        assert CALLED.get(name, name) not in ng.__all__, f"{name} has a function, and needs no reason to have none"
+        assert CALLED.get(name, name) not in PUBLIC, f"{name} has a function, and needs no reason to have none"
     else:
-        assert CALLED.get(name, name) in ng.__all__, f"export ng.{CALLED.get(name, name)}, or say in INTERNAL why users do not call it"
+        assert CALLED.get(name, name) in PUBLIC, f"export ng.{CALLED.get(name, name)}, or say in INTERNAL why users do not call it"
 
 
 def test_reasons_and_names_are_of_ops():
@@ -67,9 +73,15 @@ def test_the_namespace_is_complete():
     assert set(ng.functions.__all__) <= set(ng.__all__)
 
 
-@pytest.mark.parametrize("name", ng.__all__)
+@pytest.mark.parametrize("room", ROOMS.values(), ids=ROOMS)
+def test_a_room_lists_each_name_once(room):
+    names = room.__all__
+    assert len(set(names)) == len(names) and all(callable(getattr(room, name)) for name in names)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
 def test_everything_public_is_documented(name):
-    value = getattr(ng, name)
+    value = PUBLIC[name]
     assert inspect.getdoc(value)
     if inspect.isfunction(value):
         assert value.__module__.startswith("nestgrad.")

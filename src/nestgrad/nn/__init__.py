@@ -1,4 +1,9 @@
-"""Functions of neural networks: ``ng.nn.conv2d``, losses, activations. Each module lists what it has for users in its own ``__all__``."""
+"""Functions of neural networks: ``ng.nn.gelu``, ``ng.nn.conv2d``. Each module lists what it has for users in its own ``__all__``."""
+
+from nestgrad.nn import activations
+from nestgrad.nn.activations import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
-globals()["__all__"] = list[str]()
+globals()["__all__"] = [
+    *activations.__all__,
+]  # fmt: skip
