@@ -11,7 +11,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt --editable
 
 # One thread for each test process: pytest-xdist already uses every core.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-QUICK := not slow and not fuzz
+QUICK := not slow and not fuzz and not opdb
 TESTS ?= tests
 PYTEST_ARGS ?=
 # How many random programs `make fuzz` runs, and from which seed.
@@ -20,7 +20,7 @@ SEED ?= 0
 # Options and names of measurements for `make bench`; --write puts the tables into docs/performance.md.
 BENCH ?=
 
-.PHONY: help setup demo test check lint types docs docs-serve fuzz soak bench clean
+.PHONY: help setup demo test check lint types docs docs-serve fuzz soak opdb bench clean
 
 help:
 	@echo "make setup    environment in .venv with the torch, demo and test extras"
@@ -29,6 +29,7 @@ help:
 	@echo "make check    linter, both type checkers, documentation build"
 	@echo "make fuzz     random programs against the model; PROGRAMS=n SEED=s"
 	@echo "make soak     the slow tests"
+	@echo "make opdb     all samples of torch's own database of operations"
 	@echo "make bench    measure speed"
 	@echo "make docs     build the documentation into site/"
 	@echo "make clean    remove caches and build outputs; the environment stays"
@@ -82,6 +83,9 @@ fuzz: $(VENV)/stamp-test
 
 soak: $(VENV)/stamp-test
 	$(ONE_THREAD) $(PY) -m pytest -n auto -m slow $(PYTEST_ARGS) $(TESTS)
+
+opdb: $(VENV)/stamp-test
+	$(ONE_THREAD) NESTGRAD_OPDB_WRITE=1 $(PY) -m pytest -n auto -m opdb $(PYTEST_ARGS) tests/opdb
 
 bench: $(VENV)/stamp-bench
 	$(ONE_THREAD) $(PY) -m benchmarks.run $(BENCH)
