@@ -20,10 +20,13 @@ class Along(Arrays):
         """An index array for each axis."""
         shape = self.shape(y)
         rank = len(shape)
-        lines = (self.index(list(range(n))) for n in shape)
+        lines = (self._line(n) for n in shape)
         return tuple(
             y if k == axis else self.reshape(line, (*(1,) * k, shape[k], *(1,) * (rank - k - 1))) for k, line in enumerate(lines)
         )
+
+    def _line(self, n: int) -> Value:
+        return self.cast(self.asarray(list(range(n))), self.dtype(self.asarray(0)))  # an empty list would be floating
 
     def sort(self, x: Value, axis: int, descending: bool = False) -> tuple[Value, Value]:
         """``x`` in order along ``axis``, and at which positions its entries were. Equal ones keep their order; NaN is the greatest.
@@ -38,7 +41,7 @@ class Along(Arrays):
         first, last = (there, here) if descending else (here, there)
         less = self.logical_or(less, self.logical_and(first, self.logical_not(last)))
         more = self.logical_or(more, self.logical_and(last, self.logical_not(first)))
-        line = self.index(list(range(n)))
+        line = self._line(n)
         tail = (1,) * len(rest)
         earlier = self.lt(self.reshape(line, (1, n, *tail)), self.reshape(line, (n, 1, *tail)))
         equal = self.logical_not(self.logical_or(less, more))
@@ -46,5 +49,4 @@ class Along(Arrays):
         rank = self.sum(before, (axis + 1,), True)  # of entry i, along axis; its place among the sorted is rank[i]
         taken = self.eq(rank, self.reshape(line, (1, n, *tail)))
         positions = self.sum(self.where(taken, self.reshape(line, (n, 1, *tail)), 0), (axis,))
-        positions = self.cast(positions, self.resolve_dtype(int))
         return self.take_along(x, positions, axis), positions

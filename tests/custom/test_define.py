@@ -292,3 +292,23 @@ def test_a_forward_rule_of_a_wrong_shape_is_told_by_name():
     f = ng.define("f(x)", "special", lambda b, g: g, forward=[lambda b, t: b.sum(t, (0,))], value=lambda b, x: b.scale(x, 1.0))
     with pytest.raises(ShapeError, match=r"f: the forward rule of argument x gave shape \(\); expected the answer's, \(2,\)"):
         func.jvp(f, (ng.tensor([1.0, 2.0]),), (ng.ones(2),))
+
+
+MODES = {
+    "reverse": lambda f, x: ng.func.grad(f)(x),
+    "forward": lambda f, x: ng.func.jvp(f, (x,), (1.0,)),
+    "taylor": lambda f, x: ng.func.taylor(f, x, 1.0, 2),
+    "imperative": lambda f, x: (lambda v: f(v).wrt(v))(ng.Autodiff(ng.Autodiff(ng.NumpyBackend())).tensor(x, requires_grad=True)),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["elementwise", "special"])
+def test_a_derivative_without_a_rule_is_an_error_when_it_is_asked_for(mode, kind):
+    forward = {"forward": [lambda b, t, y: b.mul(t, y), ...]} if kind == "special" else {}
+    op = ng.define("half_known(x, y)", kind, lambda b, g, y: b.mul(g, y), ..., value=lambda b, x, y: b.mul(x, y), **forward)
+    assert op(2.0, 3.0).item() == 6.0
+    assert ng.func.grad(lambda x: op(x, 3.0))(2.0).item() == 3.0
+    with pytest.raises(RuleError, match="half_known: got a derivative by its argument y to compute; expected none, since"):
+        MODES[mode](lambda y: op(2.0, y), 3.0)
+    assert ng.func.grad(lambda y: op(2.0, y.detach()) + y)(3.0).item() == 1.0

@@ -100,10 +100,10 @@ class Operation:
 def define(
     signature: str,
     kind: Kind | str,
-    *rules: Callable[..., Any] | None,
+    *rules: Any,
     value: Callable[..., Any] | None = None,
     kernels: Mapping[str, Callable[..., Any]] | None = None,
-    forward: Sequence[Callable[..., Any] | None] = (),
+    forward: Sequence[Any] = (),
     samples: Samples | Sequence[Sample | Sequence[Any]] = (),
     defaults: Sequence[Any] = (),
     series: Callable[..., Any] | None = None,
@@ -121,7 +121,8 @@ def define(
         kind: What the answer is: ``"elementwise"`` (each entry made of one entry of each argument; these broadcast), ``"linear"`` (in all
             differentiable arguments together), ``"bilinear"`` (in each separately), ``"constant"`` (no derivative), ``"composite"`` (made
             of other ops), ``"special"`` (anything else).
-        rules: One for each argument; ``None``: constant in it. A rule with ``g`` gives the argument's cotangent; an elementwise one without
+        rules: One for each argument; ``None``: constant in it; ``...``: not constant, but whoever asks for that derivative gets a
+            ``RuleError``. A rule with ``g`` gives the argument's cotangent; an elementwise one without
             ``g`` the partial derivative. Of a composite, the one function ``(b, x, y, c)`` that it is.
         value: The function itself, ``(b, x, y, c)``, in ops of ``b``, for every backend.
         kernels: By the name of a backend (``"numpy"``, ``"torch"``) a function ``(x, y, c)`` of its raw arrays, taken there instead.

@@ -171,11 +171,11 @@ TABLE: dict[str, Op] = {}
 def define(
     signature: str,
     kind: Kind,
-    *rules: Callable[..., Any] | None,
+    *rules: Any,
     samples: Samples,
     broadcasts: bool | None = None,
     defaults: Sequence[Any] = (),
-    forward: Sequence[Callable[..., Any] | None] = (),
+    forward: Sequence[Any] = (),
     series: Callable[..., Any] | None = None,
     by_parts: bool = False,
     batched: Callable[..., Any] | None = None,
@@ -189,7 +189,8 @@ def define(
     Args:
         signature: ``"name(x, y, param)"``; array arguments are named ``x``, ``y``, ``z`` or ``*xs``.
         kind: What the op is.
-        rules: A rule per argument (``None``: no derivative); of a composite, the one function that it is.
+        rules: A rule per argument (``None``: no derivative; ``...``: there is one, and no rule for it, so that whoever asks for it gets a
+            ``RuleError``); of a composite, the one function that it is.
         samples: Inputs on which the op is tested, with its special points.
         broadcasts: Whether arguments are broadcast; elementwise ops always do.
         defaults: Default values of the last parameters.
@@ -223,10 +224,10 @@ def define(
             "expected a special op, names that mean nothing else in rules, and one result that is not fixed"
         )
     words = (*params, *results)
-    read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, words) for r in rules)
+    read = () if kind in (COMPOSITE, CONSTANT) else tuple(_rule(name, kind, r, arguments, words, position=k) for k, r in enumerate(rules))
     if kind not in (COMPOSITE, CONSTANT) and len(read) != len(arguments):
         raise RuleError(f"define: {signature} has {len(arguments)} arguments and {len(read)} rules")
-    pushed = tuple(_rule(name, kind, r, arguments, words, "t") for r in forward)
+    pushed = tuple(_rule(name, kind, r, arguments, words, "t", k) for k, r in enumerate(forward))
     if len(pushed) != (len(arguments) if kind is SPECIAL else 0):
         raise RuleError(
             f"define: {signature} is {kind.value}, has {len(arguments)} arguments and {len(pushed)} forward rules; "
@@ -244,11 +245,25 @@ def define(
     return op
 
 
+def _unstated(name: str, argument: str) -> Callable[..., Any]:
+    """A rule that is asked for in vain."""
+
+    def rule(b: Any, g: Any) -> Any:
+        raise RuleError(
+            f"{name}: got a derivative by its argument {argument} to compute; expected none, since the op has no rule for it. "
+            f"Try detach() if {argument} is meant as a constant, or an op with that rule by nestgrad.define"
+        )
+
+    return rule
+
+
 def _rule(
-    name: str, kind: Kind, rule: Callable[..., Any] | None, arguments: tuple[str, ...], params: tuple[str, ...], first: str = "g"
+    name: str, kind: Kind, rule: Any, arguments: tuple[str, ...], params: tuple[str, ...], first: str = "g", position: int = 0
 ) -> Rule | None:
     if rule is None:
         return None
+    if rule is ...:
+        return Rule(_unstated(name, arguments[position]), ())
     reads = list(inspect.signature(rule).parameters)[1:]
     whole = bool(reads) and reads[0] == first
     reads = reads[1:] if whole else reads
