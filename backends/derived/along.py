@@ -20,13 +20,10 @@ class Along(Arrays):
         """An index array for each axis."""
         shape = self.shape(y)
         rank = len(shape)
-        lines = (self._line(n) for n in shape)
+        lines = (self._upto(n) for n in shape)
         return tuple(
             y if k == axis else self.reshape(line, (*(1,) * k, shape[k], *(1,) * (rank - k - 1))) for k, line in enumerate(lines)
         )
-
-    def _line(self, n: int) -> Value:
-        return self.cast(self.asarray(list(range(n))), self.dtype(self.asarray(0)))  # an empty list would be floating
 
     def sort(self, x: Value, axis: int, descending: bool = False) -> tuple[Value, Value]:
         """``x`` in order along ``axis``, and at which positions its entries were. Equal ones keep their order; NaN is the greatest.
@@ -41,7 +38,7 @@ class Along(Arrays):
         first, last = (there, here) if descending else (here, there)
         less = self.logical_or(less, self.logical_and(first, self.logical_not(last)))
         more = self.logical_or(more, self.logical_and(last, self.logical_not(first)))
-        line = self._line(n)
+        line = self._upto(n)
         tail = (1,) * len(rest)
         earlier = self.lt(self.reshape(line, (1, n, *tail)), self.reshape(line, (n, 1, *tail)))
         equal = self.logical_not(self.logical_or(less, more))

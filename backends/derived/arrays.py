@@ -40,6 +40,10 @@ class Arrays(Elementary):
     def _zeros(self, x: Value, shape: tuple[int, ...]) -> Value:
         return self.broadcast_to(self.asarray(0, self.dtype(x)), shape)
 
+    def _upto(self, n: int) -> Value:
+        """0, 1, ... up to but without ``n``, as int64."""
+        return self.cast(self.asarray(list(range(n))), self.dtype(self.asarray(0)))  # an empty list would be floating
+
     def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
         """``matmul`` with ``x`` (if ``tx``) and ``y`` (if ``ty``) transposed in their last two axes."""
         return self.matmul(self._transposed(x) if tx else x, self._transposed(y) if ty else y)

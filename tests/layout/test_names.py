@@ -101,3 +101,14 @@ def test_a_star_import_loads_no_torch():
 
 def test_the_version_is_the_packages():
     assert ng.__version__ == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+@pytest.mark.parametrize("cls", [Backend, ng.NumpyBackend, ng.TorchBackend], ids=lambda cls: cls.__name__)
+def test_families_of_a_backend_do_not_use_the_same_private_name(cls):
+    """They are bases of one class, so that one of them would get the other's."""
+    seen = {}
+    for base in cls.__mro__[:-1]:
+        for name in vars(base):
+            if name.startswith("_") and not name.startswith("__") and not name.startswith("_abc"):
+                seen.setdefault(name, []).append(base.__qualname__)
+    assert not {name: bases for name, bases in seen.items() if len(bases) > 1}
