@@ -25,7 +25,6 @@ NEEDED = {
     "conv1d": "convolution",
     "conv2d": "convolution",
     "conv_transpose1d": "convolution",
-    "ctc_loss": "the CTC loss",
     "cummax": "running extrema",
     "cumprod": "running products",
     "cumsum": "running sums",
@@ -121,4 +120,5 @@ WORDS: dict[str, Any] = {
     "mask_where": lambda x, m, v: ng.where(m, v, x),
     "mask_fill": lambda x, m, v: ng.where(m, v, x),
     "abs": abs,
+    "ctc_loss": lambda x, targets, lengths, sizes, blank: ng.nn.ctc_loss(x, targets, lengths, sizes, blank, reduction="none"),
 }
