@@ -14,6 +14,7 @@ SMALL = {
     "chain": "LENGTH = 1000",
     "steps": "STEPS = 101",
     "checkpointing": "BLOCKS, ROWS, UNITS, REPEATS, LARGE = 4, 8, 4, 1, 9",
+    "ops": "SECONDS, LEAST, ONLY = 0.0, 1, ('exp', 'add', 'softmax', 'matmul')",
     "modes": "ORDERS, TORCH_ORDERS, POINTS, REPEATS, SIZES = 3, 2, 20, 4, {(16, 8): 2}",
 }
 """What makes each one short."""
@@ -23,7 +24,7 @@ SMALL = {
 def test_a_benchmark_gives_its_table(name):
     if name == "pinn":
         pytest.importorskip("autograd", reason="HIPS autograd comes with the bench extra")
-    if name in ("pinn", "modes"):
+    if name in ("pinn", "modes", "ops"):
         pytest.importorskip("torch", reason="the tables compare with torch")
     names, _, values = SMALL[name].partition(" = ")
     code = f"import benchmarks.{name} as module\n{', '.join(f'module.{n}' for n in names.split(', '))} = {values}\nprint(module.report())"
