@@ -48,7 +48,9 @@ class Pass:
         self.keep = False
 
     def find(self) -> dict[Node, list[Node]]:
-        """The children of each node under the root; walked once.
+        """The children of each node under the root that pass something to it; walked once.
+
+        A node that the root reaches through edges with zero derivative alone has none, so no cotangent is computed for its sake.
 
         Raises:
             GraphFreedError: If a part of the graph was freed.
@@ -64,12 +66,12 @@ class Pass:
                 if edges is None:
                     raise _freed(node)
                 raw = raw and node.raw
-                for parent, _, _ in edges:
-                    if parent in children:
-                        children[parent].append(node)
-                    else:
-                        children[parent] = [node]
+                for parent, rule, _ in edges:
+                    if parent not in children:
+                        children[parent] = []
                         stack.append(parent)
+                    if rule is not None:
+                        children[parent].append(node)
             self.children = children
             if raw:
                 self.b = self.b.bare
@@ -209,10 +211,11 @@ class Pass:
                 continue
             done, bit = sent.get(node, 0), 1
             for parent, rule, saved in edges:
-                b = of(parent)
-                if b is not None and not done & bit:
-                    done += bit
-                    if rule is not None:
+                if not done & bit:
+                    if rule is None:
+                        done += bit
+                    elif (b := of(parent)) is not None:
+                        done += bit
                         try:
                             c = rule(b, g, *saved)
                         except MissingOp as error:

@@ -249,13 +249,19 @@ class _OnTape:
         """What was looked up, as a Tensor of x's shape and dtype: tied to root and seed, and under the invariant of marks."""
         b = self.b
         if g is None:
-            g = tied(b.base.full(tuple(x.shape), 0.0, b.dtype(x.value)), self.seed, tuple(x.shape))
+            g = tied(_zeros(b, tuple(x.shape), x.value), self.seed, tuple(x.shape))
         elif b.dtype(g) != b.dtype(x.value):
             g = b.cast(g, b.dtype(x.value))
         if isinstance(self.inner, Coat):
             g = tied(g, self.inner, tuple(x.shape))
         value, marks = fitted(g, self.marks)
         return make(b, value, marks)
+
+
+def _zeros(b: Any, shape: tuple[int, ...], like: Any) -> Any:
+    """A raw array of zeros, of the dtype of ``like``: in the memory of one number, where the backend can."""
+    zero = b.base.full((), 0.0, b.dtype(like))
+    return b.base.broadcast_to(zero, shape) if shape else zero
 
 
 def _batch_above(x: "Tensor", coat: Tracked) -> Coat | None:
