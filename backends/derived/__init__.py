@@ -4,10 +4,11 @@ They are written for accuracy first, in the arithmetic of the backend: no consta
 why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 """
 
+from nestgrad.backends.derived.activations import Activations
 from nestgrad.backends.derived.along import Along
 
 __all__ = ["Derived"]
 
 
-class Derived(Along):
+class Derived(Along, Activations):
     """Every operation that is not required, family by family."""

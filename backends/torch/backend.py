@@ -7,13 +7,14 @@ from typing import Any
 import torch
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex
+from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.elementwise import Elementwise
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
-class TorchBackend(Elementwise, Along, Arrays):
+class TorchBackend(Elementwise, Activations, Along, Arrays):
     """Tensors of PyTorch.
 
     Integers given to a function of the reals become torch's default dtype, as in torch.

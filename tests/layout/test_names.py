@@ -31,6 +31,10 @@ INTERNAL = {
     "put": "the rule of indexing", "getitem": "x[index]", "index_set": "x.at[index].set(v)", "index_add": "x.at[index].add(v)",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
     "take_along": "entries at positions that may be on levels", "add_along": "the rule of take_along",
+    "above": "the rule of relu and threshold", "inside": "the rule of hardtanh", "outside": "the rule of softshrink",
+    "leaky": "the rule of leaky_relu", "hardswish_vjp": "the rule of hardswish, in one kernel", "elu_vjp": "the rule of elu, in one kernel",
+    "exp_below": "the rule of elu_vjp", "gated": "the rule of softplus, in one kernel",
+    "silu_vjp": "the rule of silu, in one kernel", "mish_vjp": "the rule of mish, in one kernel",
 }  # fmt: skip
 
 

@@ -1,6 +1,9 @@
 """The op table. Importing this package fills it."""
 
 from nestgrad.ops import (
+    activations as activations,
+)
+from nestgrad.ops import (
     along as along,
 )
 from nestgrad.ops import (

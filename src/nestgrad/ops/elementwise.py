@@ -1,4 +1,4 @@
-"""Elementwise ops: arithmetic, powers, exponentials, circular and hyperbolic functions, activations.
+"""Elementwise ops: arithmetic, powers, exponentials, circular and hyperbolic functions.
 
 Where a partial derivative can be infinite or NaN at a finite point, the rule multiplies with ``mul0`` or divides with ``div0``, which
 are 0 where the cotangent is 0. That is what keeps the NaN of a branch that ``where`` did not take out of the gradient. For this to hold
@@ -158,16 +158,11 @@ define("acosh(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.sqrt(b.mul(b.sub(x, 
 define("atanh(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.mul(b.sub(1.0, x), b.add(x, 1.0))),
        samples=unary(*UNIT, special={0.0: (1.0, 0.0, 2.0), 1.0: INFINITE, -1.0: INFINITE}))
 
-# special functions and activations
+# special functions
 define("erf(x)", ELEMENTWISE, lambda b, x: b.gauss(x),
        samples=unary(*REAL, special={0.0: (2 / math.sqrt(math.pi), 0.0, -4 / math.sqrt(math.pi))}))
 # 2/sqrt(pi) exp(-x^2): an op, so that the constant has the backend's own precision
 define("gauss(x)", ELEMENTWISE, lambda b, x, out: b.scale(b.mul(x, out), -2.0), samples=unary(*REAL))
-# s(x) s(-x), not out (1 - out): full relative accuracy in both tails
-define("sigmoid(x)", ELEMENTWISE, lambda b, x, out: b.mul(out, b.sigmoid(b.neg(x))),
-       samples=unary(*REAL, special={0.0: (0.25, 0.0, -0.125)}))
-define("softplus(x)", ELEMENTWISE, lambda b, x: b.sigmoid(x), samples=unary(*REAL, special={0.0: (0.5, 0.25, 0.0)}))
-define("relu(x)", ELEMENTWISE, lambda b, g, x: b.where(b.gt(x, 0.0), g, 0.0), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
 
 # choosing
 define("maximum(x, y)", ELEMENTWISE,

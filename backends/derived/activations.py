@@ -1,0 +1,121 @@
+"""Activations in terms of other operations, and their rules. No branch that is not taken overflows."""
+
+from nestgrad.backends.derived.elementary import Elementary
+from nestgrad.backends.primitives import Value
+
+
+class Activations(Elementary):
+    """Functions of networks, elementwise."""
+
+    # what is linear in pieces, and its rules
+
+    def above(self, x: Value, y: Value, c: float) -> Value:
+        """``x``, and 0 where ``y <= c``."""
+        return self.where(self.le(y, c), 0, x)
+
+    def inside(self, x: Value, y: Value, lo: float, hi: float, n: int = 1) -> Value:
+        """``x / n`` where ``lo < y < hi``, 0 elsewhere; ``n`` is a positive Python int."""
+        taken = self.where(self.logical_and(self.lt(lo, y), self.lt(y, hi)), x, 0)
+        return taken if n == 1 else self.per(taken, n)
+
+    def outside(self, x: Value, y: Value, c: float) -> Value:
+        """``x``, and 0 where ``-c <= y <= c``."""
+        return self.where(self.le(self.abs(y), c), 0, x)
+
+    def leaky(self, x: Value, y: Value, slope: float) -> Value:
+        """``x`` where ``y > 0``, ``slope * x`` elsewhere."""
+        return self.where(self.gt(y, 0), x, self.scale(x, slope))
+
+    def leaky_relu(self, x: Value, slope: float) -> Value:
+        """``x`` where it is positive, ``slope * x`` elsewhere."""
+        return self.where(self.gt(x, 0), x, self.scale(x, slope))
+
+    def prelu(self, x: Value, y: Value) -> Value:
+        """``x`` where it is positive, ``x * y`` elsewhere."""
+        return self.where(self.gt(x, 0), x, self.mul(x, y))
+
+    def hardtanh(self, x: Value, lo: float, hi: float) -> Value:
+        """``min(max(x, lo), hi)``."""
+        return self.clamp(x, lo, hi)
+
+    def hardsigmoid(self, x: Value) -> Value:
+        """``(x + 3) / 6``, brought into [0, 1]."""
+        return self.per(self.clamp(self.add(x, 3.0), 0.0, 6.0), 6)
+
+    def threshold(self, x: Value, c: float, value: float) -> Value:
+        """``x``, and ``value`` where ``x <= c``."""
+        return self.where(self.le(x, c), value, x)
+
+    def hardshrink(self, x: Value, c: float) -> Value:
+        """``x``, and 0 where ``-c <= x <= c``."""
+        return self.where(self.le(self.abs(x), c), 0, x)
+
+    def softshrink(self, x: Value, c: float) -> Value:
+        """``x`` brought nearer to 0 by ``c``, and 0 where ``-c <= x <= c``."""
+        return self.sub(x, self.clamp(x, -c, c))
+
+    def hardswish(self, x: Value) -> Value:
+        """``x`` times ``hardsigmoid(x)``."""
+        return self.per(self.mul(x, self.clamp(self.add(x, 3.0), 0.0, 6.0)), 6)
+
+    def hardswish_vjp(self, x: Value, y: Value) -> Value:
+        """``x`` times the derivative of hardswish at ``y``: 0 up to -3, 1 from 3 on, ``y / 3 + 1 / 2`` between."""
+        within = self.mul(x, self.add(self.per(y, 3), 0.5))
+        return self.where(self.le(y, -3.0), 0, self.where(self.lt(y, 3.0), within, x))
+
+    # what is exponential in one piece
+
+    def elu(self, x: Value, alpha: float, scale: float = 1.0, rate: float = 1.0) -> Value:
+        """``scale * x`` where ``x > 0``, ``scale * alpha * (exp(rate * x) - 1)`` elsewhere."""
+        below = self.scale(self.expm1(self.scale(self.clamp(x, None, 0.0), rate)), alpha * scale)
+        return self.where(self.gt(x, 0), self.scale(x, scale), below)
+
+    def elu_vjp(self, x: Value, y: Value, alpha: float, scale: float = 1.0, rate: float = 1.0) -> Value:
+        """``x`` times the derivative of elu at ``y``: ``scale`` where ``y > 0``, ``scale * alpha * rate * exp(rate * y)`` elsewhere."""
+        below = self.scale(self.exp(self.scale(self.clamp(y, None, 0.0), rate)), alpha * scale * rate)
+        return self.where(self.gt(y, 0), self.scale(x, scale), self.mul(x, below))
+
+    def exp_below(self, x: Value, y: Value, rate: float) -> Value:
+        """``x * exp(rate * y)``, and 0 where ``y > 0``."""
+        return self.where(self.gt(y, 0), 0, self.mul(x, self.exp(self.scale(self.clamp(y, None, 0.0), rate))))
+
+    # what is made of the logistic function
+
+    def gated(self, x: Value, y: Value, sign: int) -> Value:
+        """``x * sigmoid(sign * y)``; ``sign`` is 1 or -1."""
+        return self.mul(x, self.sigmoid(y if sign > 0 else self.neg(y)))
+
+    def log_sigmoid(self, x: Value) -> Value:
+        """``log(sigmoid(x))``; neither tail overflows or loses digits."""
+        return self.neg(self.softplus(self.neg(x)))
+
+    def silu(self, x: Value) -> Value:
+        """``x * sigmoid(x)``."""
+        return self.mul(x, self.sigmoid(x))
+
+    def silu_vjp(self, x: Value, y: Value) -> Value:
+        """``x`` times the derivative of silu at ``y``, ``s(y) (1 + y s(-y))``."""
+        return self.mul(x, self.mul(self.sigmoid(y), self.add(self.mul(y, self.sigmoid(self.neg(y))), 1.0)))
+
+    def mish(self, x: Value) -> Value:
+        """``x * tanh(softplus(x))``."""
+        return self.mul(x, self.tanh(self.softplus(x)))
+
+    def mish_vjp(self, x: Value, y: Value) -> Value:
+        """``x`` times the derivative of mish at ``y``."""
+        # tanh(softplus(y)) = s (1 + q) / (1 + q^2) with s = s(y) and q = s(-y), and its derivative is s (2 q / (1 + q^2))^2
+        s, q = self.sigmoid(y), self.sigmoid(self.neg(y))
+        r = self.reciprocal(self.add(self.square(q), 1.0))
+        t = self.mul(self.mul(s, self.add(q, 1.0)), r)
+        slope = self.mul(self.scale(s, 4.0), self.square(self.mul(q, r)))
+        return self.mul(x, self.add(t, self.mul(y, slope)))
+
+    # others
+
+    def tanhshrink(self, x: Value) -> Value:
+        """``x - tanh(x)``."""
+        return self.sub(x, self.tanh(x))
+
+    def softsign(self, x: Value) -> Value:
+        """``x / (1 + |x|)``."""
+        return self.div(x, self.add(self.abs(x), 1.0))

@@ -1,0 +1,113 @@
+"""Activations of networks: elementwise ops whose rules are ops of their own, which a backend may serve with one kernel.
+
+At a kink the printed convention holds: the piecewise linear ones have the slope of the flat side, and ``elu`` is its exponential there.
+"""
+
+from typing import Any
+
+from nestgrad.ops.samples import Sample, binary, calls, filled, unary
+from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, define
+
+REAL = (-1.8, 1.8)
+WIDE = filled((7,), -4.0, 4.0)  # all pieces, no kink
+
+# Rules of what is linear in pieces: x by the piece in which y is, in which nothing changes with y.
+_GATE = ([0.3, -1.2, 0.9, 1.4], [0.5, -0.7, 2.0, -3.5])
+
+
+def _gate(**params: float) -> Any:
+    return calls(Sample(_GATE, params, exact=(1,)), Sample((filled((2, 2), *REAL), filled((2, 2), *REAL, 1)), params, exact=(1,)))
+
+
+define("above(x, y, c)", LINEAR, lambda b, g, y, c: b.above(g, y, c), None, broadcasts=True, samples=_gate(c=-1.0))
+define("inside(x, y, lo, hi, n)", LINEAR, lambda b, g, y, lo, hi, n: b.inside(g, y, lo, hi, n), None, broadcasts=True, defaults=(1,),
+       samples=_gate(lo=-1.0, hi=1.0, n=6))
+define("outside(x, y, c)", LINEAR, lambda b, g, y, c: b.outside(g, y, c), None, broadcasts=True, samples=_gate(c=1.0))
+define("leaky(x, y, slope)", LINEAR, lambda b, g, y, slope: b.leaky(g, y, slope), None, broadcasts=True, samples=_gate(slope=0.1))
+
+# linear in pieces
+FLAT = (0.0, 0.0, 0.0)
+define("relu(x)", ELEMENTWISE, lambda b, g, x: b.above(g, x, 0.0), samples=unary(*REAL, special={0.0: FLAT}))
+define("leaky_relu(x, slope)", ELEMENTWISE, lambda b, g, x, slope: b.leaky(g, x, slope),
+       samples=calls(Sample((WIDE,), {"slope": 0.1}), special={(0.0, 0.1): (0.1, 0.0, 0.0)}))
+define("prelu(x, y)", ELEMENTWISE, lambda b, g, x, y: b.where(b.gt(x, 0.0), g, b.mul(g, y)),
+       lambda b, g, x: b.where(b.gt(x, 0.0), 0.0, b.mul(g, x)), samples=calls(
+    *binary(REAL, REAL).calls[1:4], special={(0.0, 0.25): (0.25, 0.0, 0.0)}))
+define("hardtanh(x, lo, hi)", ELEMENTWISE, lambda b, g, x, lo, hi: b.inside(g, x, lo, hi), samples=calls(
+    Sample((WIDE,), {"lo": -1.0, "hi": 2.0}), special={(-1.0, -1.0, 2.0): FLAT, (2.0, -1.0, 2.0): FLAT}))
+define("hardsigmoid(x)", ELEMENTWISE, lambda b, g, x: b.inside(g, x, -3.0, 3.0, 6),
+       samples=calls(Sample((WIDE,)), special={-3.0: FLAT, 3.0: FLAT}))
+define("threshold(x, c, value)", ELEMENTWISE, lambda b, g, x, c: b.above(g, x, c),
+       samples=calls(Sample((WIDE,), {"c": 0.3, "value": 2.0}), special={(0.3, 0.3, 2.0): FLAT}))
+for _name in ("hardshrink", "softshrink"):
+    define(f"{_name}(x, c)", ELEMENTWISE, lambda b, g, x, c: b.outside(g, x, c),
+           samples=calls(Sample((WIDE,), {"c": 0.5}), special={(-0.5, 0.5): FLAT, (0.5, 0.5): FLAT}))
+
+# quadratic in one piece
+define("hardswish(x)", ELEMENTWISE, lambda b, g, x: b.hardswish_vjp(g, x),
+       samples=calls(Sample((WIDE,)), special={-3.0: FLAT, 3.0: (1.0, 0.0, 0.0), 0.0: (0.5, 1 / 3, 0.0)}))
+define("hardswish_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.hardswish_vjp(g, y),
+       lambda b, g, x, y: b.inside(b.mul(g, x), y, -3.0, 3.0, 3), samples=binary(REAL, (-4.0, 4.0)))
+
+# exponential in one piece; elu, celu and selu are one op, with three parameters
+_ELU = {"alpha": 1.5, "scale": 1.2, "rate": 0.8}
+_SLOPE = 1.5 * 1.2 * 0.8
+define("elu(x, alpha, scale, rate)", ELEMENTWISE, lambda b, g, x, alpha, scale, rate: b.elu_vjp(g, x, alpha, scale, rate),
+       defaults=(1.0, 1.0), samples=calls(
+    Sample((WIDE,), _ELU), special={(0.0, 1.5, 1.2, 0.8): (_SLOPE, _SLOPE * 0.8, _SLOPE * 0.8**2)}))
+define("elu_vjp(x, y, alpha, scale, rate)", ELEMENTWISE, lambda b, g, y, alpha, scale, rate: b.elu_vjp(g, y, alpha, scale, rate),
+       lambda b, g, x, y, alpha, scale, rate: b.scale(b.exp_below(b.mul(g, x), y, rate), alpha * scale * rate**2), defaults=(1.0, 1.0),
+       samples=calls(*(Sample(s.arrays, _ELU) for s in binary(REAL, REAL).calls[1:4])))
+# x exp(rate y), and 0 where y > 0
+define("exp_below(x, y, rate)", ELEMENTWISE, lambda b, g, y, rate: b.exp_below(g, y, rate),
+       lambda b, g, out, rate: b.scale(b.mul(g, out), rate),
+       samples=calls(*(Sample(s.arrays, {"rate": 0.8}) for s in binary(REAL, REAL).calls[1:4])))
+
+# made of the logistic function s, of which both tails keep their digits: s(-y), never 1 - s(y)
+# x s(sign y), the rule of softplus and of log_sigmoid; its own derivatives are made of it again
+define("gated(x, y, sign)", ELEMENTWISE, lambda b, g, y, sign: b.gated(g, y, sign),
+       lambda b, g, x, y, sign: b.scale(b.gated(b.gated(b.mul(g, x), y, sign), y, -sign), float(sign)), by_parts=True,
+       samples=calls(*(Sample(s.arrays, {"sign": sign}) for sign in (1, -1) for s in binary(REAL, REAL).calls[1:3])))
+define("sigmoid(x)", ELEMENTWISE, lambda b, g, x, out: b.gated(b.mul(g, out), x, -1),
+       samples=unary(*REAL, special={0.0: (0.25, 0.0, -0.125)}))
+define("softplus(x)", ELEMENTWISE, lambda b, g, x: b.gated(g, x, 1), samples=unary(*REAL, special={0.0: (0.5, 0.25, 0.0)}))
+define("log_sigmoid(x)", ELEMENTWISE, lambda b, g, x: b.gated(g, x, -1), samples=calls(Sample((WIDE,)), special={0.0: (0.5, -0.25, 0.0)}))
+define("glu(x, axis)", COMPOSITE, lambda b, x, axis: _glu(b, x, axis), samples=calls(
+    Sample((filled((4,), *REAL),), {"axis": 0}), Sample((filled((2, 4, 2), *REAL),), {"axis": 1})))
+
+
+def _glu(b: Any, x: Any, axis: int) -> Any:
+    """The first half, by the logistic function of the second."""
+    n = b.shape(x)[axis] // 2
+    all_before = (slice(None),) * axis
+    return b.gated(b.getitem(x, (*all_before, slice(0, n))), b.getitem(x, (*all_before, slice(n, 2 * n))), 1)
+
+
+def _silu_curve(b: Any, g: Any, x: Any, y: Any) -> Any:
+    """``g x silu''(y)``, with ``silu'' = s(y) s(-y) (2 - y tanh(y / 2))``."""
+    return b.mul(b.gated(b.gated(b.mul(g, x), y, 1), y, -1), b.sub(2.0, b.mul(y, b.tanh(b.scale(y, 0.5)))))
+
+
+define("silu(x)", ELEMENTWISE, lambda b, g, x: b.silu_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.5, 0.5, 0.0)}))
+define("silu_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.silu_vjp(g, y), _silu_curve, by_parts=True,
+       samples=calls(*binary(REAL, (-4.0, 4.0)).calls[1:4]))
+
+
+def _mish_curve(b: Any, g: Any, x: Any, y: Any) -> Any:
+    """``g x mish''(y)``. With ``s = s(y)``, ``q = s(-y)``, ``t = tanh(softplus(y))``, ``d = s (1 - t^2)``: ``d (2 + y (q - 2 s t))``."""
+    s, q = b.sigmoid(y), b.sigmoid(b.neg(y))
+    r = b.reciprocal(b.add(b.square(q), 1.0))
+    t = b.mul(b.mul(s, b.add(q, 1.0)), r)
+    d = b.mul(b.scale(s, 4.0), b.square(b.mul(q, r)))
+    return b.mul(b.mul(b.mul(g, x), d), b.add(b.mul(y, b.sub(q, b.scale(b.mul(s, t), 2.0))), 2.0))
+
+
+define("mish(x)", ELEMENTWISE, lambda b, g, x: b.mish_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.6, 0.64, -0.096)}))
+define("mish_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.mish_vjp(g, y), _mish_curve, by_parts=True,
+       samples=calls(*binary(REAL, (-4.0, 4.0)).calls[1:4]))
+
+# made of tanh and of quotients
+define("tanhshrink(x)", ELEMENTWISE, lambda b, x, out: b.square(b.sub(x, out)),
+       samples=calls(Sample((WIDE,)), special={0.0: (0.0, 0.0, 2.0)}))
+define("softsign(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.square(b.add(b.abs(x), 1.0))),
+       samples=calls(Sample((WIDE,)), special={0.0: (1.0, 0.0, 0.0)}))
