@@ -32,7 +32,8 @@ class Count(Coat):
         self.level.calls[op.name] += 1
         for result in out if op.results else (out,):
             self.level.bytes[op.name] += bare(result).nbytes
-        return op.each(self.over, out)
+        counted: Count = op.each(self.over, out)
+        return counted
 
 
 class Counted(Level):
