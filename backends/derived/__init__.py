@@ -5,10 +5,10 @@ why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 """
 
 from nestgrad.backends.derived.activations import Activations
-from nestgrad.backends.derived.along import Along
+from nestgrad.backends.derived.pooling import Pooling
 
 __all__ = ["Derived"]
 
 
-class Derived(Along, Activations):
+class Derived(Pooling, Activations):
     """Every operation that is not required, family by family."""

@@ -8,7 +8,9 @@ import numpy as np
 from nestgrad.backends.base import Value, freeze, frozen, no_complex
 from nestgrad.backends.numpy.along import Along
 from nestgrad.backends.numpy.arrays import Arrays
+from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
+from nestgrad.backends.numpy.pooling import Pooling
 from nestgrad.errors import DTypeError, ShapeError
 
 _range: Any = np.arange
@@ -16,7 +18,7 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Along, Arrays):
+class NumpyBackend(Elementwise, Along, Pooling, Convolution, Arrays):
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

@@ -13,7 +13,13 @@ from nestgrad.ops import (
     contractions as contractions,
 )
 from nestgrad.ops import (
+    convolution as convolution,
+)
+from nestgrad.ops import (
     elementwise as elementwise,
+)
+from nestgrad.ops import (
+    pooling as pooling,
 )
 from nestgrad.ops import (
     reductions as reductions,
@@ -23,6 +29,9 @@ from nestgrad.ops import (
 )
 from nestgrad.ops import (
     sorting as sorting,
+)
+from nestgrad.ops import (
+    windows as windows,
 )
 from nestgrad.ops.table import TABLE as TABLE
 from nestgrad.ops.table import Kind as Kind
