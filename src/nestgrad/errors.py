@@ -20,6 +20,10 @@ class IndexRangeError(ShapeError, IndexError):
     """An index outside its axis."""
 
 
+class ArgumentError(NestgradError, ValueError):
+    """An argument outside its range, such as a probability, or a word that is none of those that are known."""
+
+
 class DTypeError(NestgradError, TypeError):
     """A dtype that the operation cannot use, such as integers that are to require gradients."""
 
