@@ -5,10 +5,11 @@ why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 """
 
 from nestgrad.backends.derived.activations import Activations
+from nestgrad.backends.derived.placing import Placing
 from nestgrad.backends.derived.pooling import Pooling
 
 __all__ = ["Derived"]
 
 
-class Derived(Pooling, Activations):
+class Derived(Placing, Pooling, Activations):
     """Every operation that is not required, family by family."""

@@ -7,9 +7,11 @@ import numpy as np
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex
 from nestgrad.backends.numpy.along import Along
+from nestgrad.backends.numpy.arranging import Arranging
 from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
+from nestgrad.backends.numpy.placing import Placing
 from nestgrad.backends.numpy.pooling import Pooling
 from nestgrad.errors import DTypeError, ShapeError
 
@@ -18,7 +20,7 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Along, Pooling, Convolution, Arrays):
+class NumpyBackend(Elementwise, Along, Arranging, Placing, Pooling, Convolution, Arrays):
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

@@ -9,15 +9,17 @@ import torch
 from nestgrad.backends.base import Value, freeze, frozen, no_complex
 from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
+from nestgrad.backends.torch.arranging import Arranging
 from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
+from nestgrad.backends.torch.placing import Placing
 from nestgrad.backends.torch.pooling import Pooling
 from nestgrad.backends.torch.windows import Windows
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
-class TorchBackend(Elementwise, Activations, Along, Pooling, Convolution, Windows, Arrays):
+class TorchBackend(Elementwise, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Arrays):
     """Tensors of PyTorch.
 
     Integers given to a function of the reals become torch's default dtype, as in torch.

@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CALLED = {
     "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power", "eq": "equal", "ne": "not_equal",
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min",
+    "take_along": "take_along_axis", "set_along": "put_along_axis", "max_along": "scatter_reduce", "min_along": "scatter_reduce",
 }  # fmt: skip
 
 # Ops without a function of their own, and why.
@@ -28,9 +29,9 @@ INTERNAL = {
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
     "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products",
     "product": "matmul with its operands transposed, in rules",
-    "put": "the rule of indexing", "getitem": "x[index]", "index_set": "x.at[index].set(v)", "index_add": "x.at[index].add(v)",
+    "getitem": "x[index]", "index_set": "x.at[index].set(v)",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
-    "take_along": "entries at positions that may be on levels", "add_along": "the rule of take_along",
+    "add_along": "the rule of take_along", "distinct": "the check of scatter and put_along_axis", "from_diagonal": "the rule of diagonal",
     "conv": "conv1d, conv2d and conv3d", "conv_input": "conv_transpose1d and so on", "conv_weight": "the rule of conv",
     "windows": "sliding_window_view and unfold", "from_windows": "fold", "max_pool": "max_pool1d and so on",
     "avg_pool": "avg_pool1d and so on", "from_avg_pool": "the rule of avg_pool", "adaptive_max_pool": "adaptive_max_pool1d and so on",

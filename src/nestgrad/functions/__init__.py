@@ -3,17 +3,44 @@
 Each module lists what it has for users in its own ``__all__``, and nothing else does.
 """
 
-from nestgrad.functions import choose, create, elementwise, products, reductions, shaping, sorting
+from nestgrad.functions import (
+    along,
+    arranging,
+    choose,
+    create,
+    diagonals,
+    elementwise,
+    finding,
+    interpolation,
+    joining,
+    picking,
+    products,
+    reductions,
+    scans,
+    shaping,
+    sorting,
+    splitting,
+)
+from nestgrad.functions.along import *
+from nestgrad.functions.arranging import *
 from nestgrad.functions.choose import *
 from nestgrad.functions.create import *
+from nestgrad.functions.diagonals import *
 from nestgrad.functions.elementwise import *
+from nestgrad.functions.finding import *
+from nestgrad.functions.interpolation import *
+from nestgrad.functions.joining import *
+from nestgrad.functions.picking import *
 from nestgrad.functions.products import *
 from nestgrad.functions.reductions import *
+from nestgrad.functions.scans import *
 from nestgrad.functions.shaping import *
 from nestgrad.functions.sorting import *
+from nestgrad.functions.splitting import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
     *create.__all__, *elementwise.__all__, *choose.__all__, *reductions.__all__, *shaping.__all__, *products.__all__,
-    *sorting.__all__,
+    *sorting.__all__, *arranging.__all__, *diagonals.__all__, *joining.__all__, *splitting.__all__, *along.__all__, *picking.__all__,
+    *finding.__all__, *interpolation.__all__, *scans.__all__,
 ]  # fmt: skip

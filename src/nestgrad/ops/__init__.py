@@ -7,6 +7,9 @@ from nestgrad.ops import (
     along as along,
 )
 from nestgrad.ops import (
+    arranging as arranging,
+)
+from nestgrad.ops import (
     constants as constants,
 )
 from nestgrad.ops import (
@@ -19,6 +22,9 @@ from nestgrad.ops import (
     elementwise as elementwise,
 )
 from nestgrad.ops import (
+    placing as placing,
+)
+from nestgrad.ops import (
     pooling as pooling,
 )
 from nestgrad.ops import (
@@ -29,6 +35,9 @@ from nestgrad.ops import (
 )
 from nestgrad.ops import (
     sorting as sorting,
+)
+from nestgrad.ops import (
+    vectors as vectors,
 )
 from nestgrad.ops import (
     windows as windows,

@@ -38,11 +38,39 @@ class Shaping(Handle):
             raise ShapeError(f"reshape: got {wanted} for shape {have}; expected a shape with {total} entries, one of its sizes may be -1")
         return make(self.b, self.b.reshape(self.value, wanted), self.marks)
 
-    def flatten(self) -> "Tensor":
+    def flatten(self, start: int = 0, end: int = -1) -> "Tensor":
+        """The axes from ``start`` to ``end``, both included, as one; without arguments all of them, and of a number a vector of one.
+
+        Raises:
+            ShapeError: An axis that there is not, or an end before the start.
+        """
+        shape = self._shape()
+        if not shape and (start, end) in ((0, -1), (0, 0), (-1, -1)):
+            return self.reshape(1)
+        (i,), (j,) = axes_of(len(shape), start, "flatten"), axes_of(len(shape), end, "flatten")
+        if j < i:
+            raise ShapeError(f"flatten: got start {start} and end {end} for shape {shape}; expected an end from the start on")
+        return self.reshape(*shape[:i], prod(shape[i : j + 1]), *shape[j + 1 :])
+
+    def ravel(self) -> "Tensor":
         """All entries along one axis."""
         return self.reshape(prod(self._shape()))
 
-    ravel = flatten
+    def unflatten(self, axis: int, sizes: Sequence[int]) -> "Tensor":
+        """One axis as several, of the given sizes; one of them may be -1.
+
+        Raises:
+            ShapeError: If they do not fit.
+        """
+        shape = self._shape()
+        (k,) = axes_of(len(shape), axis, "unflatten")
+        wanted, n = shape_of("unflatten", sizes), shape[k]
+        known = prod(m for m in wanted if m != -1)
+        if wanted.count(-1) == 1 and known > 0 and n % known == 0:
+            wanted = tuple(n // known if m == -1 else m for m in wanted)
+        if not wanted or any(m < 0 for m in wanted) or prod(wanted) != n:
+            raise ShapeError(f"unflatten: got sizes {wanted} for axis {k} of shape {shape}; expected sizes whose product is {n}")
+        return self.reshape(*shape[:k], *wanted, *shape[k + 1 :])
 
     def permute(self, *axes: Any) -> "Tensor":
         """The axes in another order, as ``np.transpose``."""

@@ -4,18 +4,20 @@ from typing import Any
 
 from nestgrad.errors import ConversionError
 from nestgrad.tensor.arithmetic import Arithmetic
+from nestgrad.tensor.arranging import Arranging
 from nestgrad.tensor.conversion import Conversion
 from nestgrad.tensor.differentiation import Differentiation
 from nestgrad.tensor.elementwise import Elementwise
 from nestgrad.tensor.foreign import Foreign
 from nestgrad.tensor.handle import final
-from nestgrad.tensor.indexing import Indexing
+from nestgrad.tensor.picking import Picking
 from nestgrad.tensor.reductions import Reductions
+from nestgrad.tensor.scans import Scans
 from nestgrad.tensor.shaping import Shaping
 
 
 @final
-class Tensor(Arithmetic, Elementwise, Reductions, Shaping, Indexing, Differentiation, Conversion, Foreign):
+class Tensor(Arithmetic, Elementwise, Reductions, Scans, Shaping, Arranging, Picking, Differentiation, Conversion, Foreign):
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
     Made by ``stack.tensor(data)``, by ``ng.tensor(data)`` and by operations, never by its class.

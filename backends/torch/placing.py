@@ -1,0 +1,37 @@
+"""Putting entries at positions along an axis, and finding positions."""
+
+import torch
+
+from nestgrad.backends.base import Backend, Value
+from nestgrad.backends.derived.placing import named_twice
+
+
+class Placing(Backend):
+    """Torch's own."""
+
+    def set_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
+        return torch.scatter(x, axis, y, z.to(x.dtype) if isinstance(z, torch.Tensor) else z)
+
+    def distinct(self, x: Value, axis: int, n: int) -> Value:
+        if x.numel():  # each entry writes its own number; if all are there still, none was written over
+            own = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+            kept = torch.empty((*x.shape[:axis], n, *x.shape[axis + 1 :]), dtype=torch.int64, device=x.device).scatter_(axis, x, own)
+            if not torch.equal(torch.gather(kept, axis, x), own):
+                raise named_twice()
+        return x
+
+    def max_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
+        return self._reduced(x, y, z, axis, "amax")
+
+    def min_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
+        return self._reduced(x, y, z, axis, "amin")
+
+    def _reduced(self, x: Value, y: Value, z: Value, axis: int, how: str) -> Value:
+        dtype = torch.promote_types(x.dtype, z.dtype)
+        return torch.scatter_reduce(x.to(dtype), axis, y, z.to(dtype), how)
+
+    def searchsorted(self, x: Value, y: Value, right: bool) -> Value:
+        if x.dtype != y.dtype:
+            dtype = torch.promote_types(x.dtype, y.dtype)
+            x, y = x.to(dtype), y.to(dtype)
+        return torch.searchsorted(x.contiguous(), y.contiguous(), right=right)

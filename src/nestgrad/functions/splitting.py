@@ -1,0 +1,133 @@
+"""Arrays cut into parts along an axis. Backwards that is one concatenation, whatever the number of parts."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from nestgrad.errors import ShapeError
+from nestgrad.ops.splitting import MOST, splitting
+from nestgrad.tensor.handle import Operand, as_tensor, make, one_axis
+from nestgrad.tensor.places import integers
+
+if TYPE_CHECKING:
+    from nestgrad.tensor import Tensor
+
+__all__ = ["split", "array_split", "chunk", "unbind", "unstack", "hsplit", "vsplit", "dsplit"]
+
+
+def split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tuple[Tensor, ...]":
+    """Parts along an axis, as ``np.split``.
+
+    Args:
+        x: At least one axis.
+        sections: How many parts of one size; or the positions where a new part begins, such as ``[2, 5]`` for ``x[:2], x[2:5], x[5:]``.
+            What torch calls ``x.split(size)`` is ``split(x, range(size, n, size))``.
+        axis: Which axis.
+
+    Raises:
+        ShapeError: A number of parts that does not divide the axis.
+
+    >>> from nestgrad import arange
+    >>> [part.tolist() for part in split(arange(6), 3)]
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    x = as_tensor(x)
+    n = x.shape[one_axis(x, axis, "split")]
+    if isinstance(sections, int) and sections > 0 and n % sections:
+        raise ShapeError(f"split: got {sections} sections of axis {axis} of shape {x.shape}; expected a divisor of {n}. Try array_split")
+    return array_split(x, sections, axis)
+
+
+def array_split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tuple[Tensor, ...]":
+    """Like ``split``, where the number of parts need not divide the axis: the first ones are then longer by one.
+
+    >>> from nestgrad import arange
+    >>> [part.tolist() for part in array_split(arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
+    x = as_tensor(x)
+    k = one_axis(x, axis, "split")
+    n = x.shape[k]
+    if isinstance(sections, int):
+        if sections < 1:
+            raise ShapeError(f"split: got {sections} sections; expected at least one")
+        return _parts(x, [n // sections + (i < n % sections) for i in range(sections)], k)
+    cuts = integers("split", x.b, sections)
+    bounds = [0, *(min(max(c + n if c < 0 else c, 0), n) for c in cuts), n]
+    if sorted(bounds) == bounds:
+        return _parts(x, [end - start for start, end in pairwise(bounds)], k)
+    before = (slice(None),) * k  # NumPy's parts overlap then, or are empty
+    return tuple(x[(*before, slice(start, end))] for start, end in pairwise(bounds))
+
+
+def chunk(x: Operand, chunks: int, axis: int = 0) -> "tuple[Tensor, ...]":
+    """At most so many parts of one size, as ``torch.chunk``: all but the last have the size of the first.
+
+    >>> from nestgrad import arange
+    >>> [part.tolist() for part in chunk(arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    """
+    x = as_tensor(x)
+    k = one_axis(x, axis, "chunk")
+    if not isinstance(chunks, int) or chunks < 1:
+        raise ShapeError(f"chunk: got {chunks!r} chunks; expected at least one")
+    n = x.shape[k]
+    size = -(-n // chunks)
+    return _parts(x, [min(size, n - start) for start in range(0, n, size)] if n else [0] * chunks, k)
+
+
+def unstack(x: Operand, axis: int = 0) -> "tuple[Tensor, ...]":
+    """The slices along an axis, without it: the inverse of ``stack``. Cheaper than indexing in a loop, which has a node for each slice.
+
+    Raises:
+        ShapeError: Of a number.
+
+    >>> from nestgrad import tensor
+    >>> [row.tolist() for row in unstack(tensor([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    x = as_tensor(x)
+    k = one_axis(x, axis, "unstack")
+    return tuple(part.squeeze(k) for part in _parts(x, [1] * x.shape[k], k))
+
+
+unbind = unstack
+
+
+def hsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
+    """``split`` along the second axis, or along the only one."""
+    x = _with_axes("hsplit", x, 1)
+    return split(x, sections, 1 if x.ndim > 1 else 0)
+
+
+def vsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
+    """``split`` along the first of at least two axes."""
+    return split(_with_axes("vsplit", x, 2), sections, 0)
+
+
+def dsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
+    """``split`` along the third axis."""
+    return split(_with_axes("dsplit", x, 3), sections, 2)
+
+
+def _with_axes(name: str, x: Operand, least: int) -> "Tensor":
+    v = as_tensor(x)
+    if v.ndim < least:
+        raise ShapeError(f"{name}: got shape {v.shape}; expected at least {least} {'axis' if least == 1 else 'axes'}")
+    return v
+
+
+def _parts(x: "Tensor", sizes: Sequence[int], axis: int) -> "tuple[Tensor, ...]":
+    """Parts of these sizes, which make up the axis. Many of them are made of parts of parts."""
+    count = len(sizes)
+    if count < 2:
+        return (x,) * count
+    if count <= MOST:
+        parts: Any = x.b.own(splitting(count))(x.value, tuple(sizes), axis)
+        return tuple(make(x.b, part, x.marks) for part in parts)
+    group = MOST
+    while group * MOST < count:
+        group *= MOST
+    groups = [sizes[k : k + group] for k in range(0, count, group)]
+    coarse = _parts(x, [sum(g) for g in groups], axis)
+    return tuple(part for whole, g in zip(coarse, groups, strict=True) for part in _parts(whole, g, axis))

@@ -1,0 +1,20 @@
+"""Products of vectors in space."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nestgrad.ops.samples import Sample, calls, filled
+from nestgrad.ops.table import BILINEAR, define
+
+
+def _cross(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], axis: int) -> Any:
+    """What is not on gets an axis of size 1 in front, so that all have as many axes again."""
+    return b.cross(*(x if here else b.reshape(x, (1, *b.shape(x))) for x, here in zip(xs, on, strict=True)), axis + 1)
+
+
+# of vectors with three entries along an axis; x and y have as many axes, and others broadcast
+define("cross(x, y, axis)", BILINEAR, lambda b, g, y, axis: b.cross(y, g, axis), lambda b, g, x, axis: b.cross(g, x, axis),
+       broadcasts=True, batched=_cross, samples=calls(
+    Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
+    Sample((filled((2, 3), -1, 1), filled((1, 3), -1, 1, 1)), {"axis": 1}),
+    Sample((filled((3, 1), -1, 1), filled((3, 2), -1, 1, 1)), {"axis": 0})))
