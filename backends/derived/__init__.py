@@ -5,11 +5,13 @@ why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 """
 
 from nestgrad.backends.derived.activations import Activations
+from nestgrad.backends.derived.normalization import Normalization
 from nestgrad.backends.derived.placing import Placing
 from nestgrad.backends.derived.pooling import Pooling
+from nestgrad.backends.derived.scans import Scans
 
 __all__ = ["Derived"]
 
 
-class Derived(Placing, Pooling, Activations):
+class Derived(Placing, Pooling, Activations, Normalization, Scans):
     """Every operation that is not required, family by family."""

@@ -11,8 +11,10 @@ from nestgrad.backends.numpy.arranging import Arranging
 from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
+from nestgrad.backends.numpy.normalization import Normalization
 from nestgrad.backends.numpy.placing import Placing
 from nestgrad.backends.numpy.pooling import Pooling
+from nestgrad.backends.numpy.scans import Scans
 from nestgrad.errors import DTypeError, ShapeError
 
 _range: Any = np.arange
@@ -20,7 +22,7 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Along, Arranging, Placing, Pooling, Convolution, Arrays):
+class NumpyBackend(Elementwise, Along, Arranging, Placing, Pooling, Convolution, Normalization, Scans, Arrays):
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

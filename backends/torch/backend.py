@@ -13,13 +13,15 @@ from nestgrad.backends.torch.arranging import Arranging
 from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
+from nestgrad.backends.torch.normalization import Normalization
 from nestgrad.backends.torch.placing import Placing
 from nestgrad.backends.torch.pooling import Pooling
+from nestgrad.backends.torch.scans import Scans
 from nestgrad.backends.torch.windows import Windows
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
-class TorchBackend(Elementwise, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Arrays):
+class TorchBackend(Elementwise, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Scans, Arrays):
     """Tensors of PyTorch.
 
     Integers given to a function of the reals become torch's default dtype, as in torch.

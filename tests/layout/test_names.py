@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # The name of the table -> the name of users, where they differ.
 CALLED = {
     "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power", "eq": "equal", "ne": "not_equal",
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min",
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min", "huber": "huber_loss",
+    "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others",
     "take_along": "take_along_axis", "set_along": "put_along_axis", "max_along": "scatter_reduce", "min_along": "scatter_reduce",
 }  # fmt: skip
 
@@ -26,6 +27,7 @@ INTERNAL = {
     "powi": "power with a whole number", "powf": "power with another number", "powlog": "the rule of pow by its exponent",
     "scale": "multiply by a Python number", "per": "division by a count",
     "mul0": "rules: 0 where the cotangent is 0", "mul00": "the rule of mul0", "div0": "rules: 0 where the cotangent is 0",
+    "power0": "the rules of roots and reciprocals, in one kernel", "secant": "the rule of asin and acos",
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
     "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products",
     "product": "matmul with its operands transposed, in rules",

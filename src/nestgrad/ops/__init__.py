@@ -22,6 +22,9 @@ from nestgrad.ops import (
     elementwise as elementwise,
 )
 from nestgrad.ops import (
+    normalization as normalization,
+)
+from nestgrad.ops import (
     placing as placing,
 )
 from nestgrad.ops import (
@@ -29,6 +32,9 @@ from nestgrad.ops import (
 )
 from nestgrad.ops import (
     reductions as reductions,
+)
+from nestgrad.ops import (
+    scans as scans,
 )
 from nestgrad.ops import (
     shaping as shaping,

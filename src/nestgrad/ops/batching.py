@@ -25,6 +25,11 @@ def repeated(b: Any, x: Any, n: int) -> Any:
     return b.broadcast_to(x, (n, *b.shape(x)))
 
 
+def both(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
+    """All values with the axis: what is not on is repeated."""
+    return [x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)]
+
+
 def rank_of(b: Any, x: Any, on: bool) -> int:
     """How many axes the op sees."""
     return len(b.shape(x)) - on
