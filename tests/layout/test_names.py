@@ -41,6 +41,9 @@ INTERNAL = {
     "leaky": "the rule of leaky_relu", "hardswish_vjp": "the rule of hardswish, in one kernel", "elu_vjp": "the rule of elu, in one kernel",
     "exp_below": "the rule of elu_vjp", "gated": "the rule of softplus, in one kernel",
     "silu_vjp": "the rule of silu, in one kernel", "mish_vjp": "the rule of mish, in one kernel",
+    "standardise": "the core of layer_norm, group_norm, instance_norm and batch_norm",
+    "standardise_vjp": "the rule of standardise, in one kernel", "standardise_scale_vjp": "the rule of standardise by its scale",
+    "rms_norm_vjp": "the rule of rms_norm, in one kernel",
 }  # fmt: skip
 
 
