@@ -8,20 +8,20 @@ from nestgrad.errors import ShapeError
 class Placing(Arranging):
     """What puts entries at positions ``y`` along an axis, which count from 0 and have the shape of what is put there."""
 
-    def set_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
-        """``x`` with ``z``, an array or a number, at positions ``y``, each of which is named once."""
-        return self.index_set(x, z, self._places(y, axis))
-
-    def distinct(self, x: Value, axis: int, n: int) -> Value:
-        """``x`` itself, positions from 0 up to ``n``, which must differ along ``axis``.
+    def set_along(self, x: Value, y: Value, z: Value, axis: int, once: bool) -> Value:
+        """``x`` with ``z``, an array or a number, at positions ``y``.
 
         Raises:
-            ShapeError: If a position is named twice.
+            ShapeError: If a position is named twice along the axis, and ``once`` says that this is to be checked.
         """
-        count = self.add_along(self.add(self.mul(x, 0), 1), x, axis, n)
+        if once:
+            self._check_once(y, axis, self.shape(x)[axis])
+        return self.index_set(x, z, self._places(y, axis))
+
+    def _check_once(self, y: Value, axis: int, n: int) -> None:
+        count = self.add_along(self.add(self.mul(y, 0), 1), y, axis, n)
         if 0 not in self.shape(count) and bool(self.to_numpy(self.amax(count, tuple(range(len(self.shape(count)))))) > 1):
             raise named_twice()
-        return x
 
     def max_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
         """The greatest of each entry of ``x`` and of the entries of ``z`` that are put there; NaN if one is.

@@ -11,7 +11,9 @@ from nestgrad.backends.base import Backend, Value
 class Placing(Backend):
     """NumPy's own, row by row where NumPy has it for one list alone."""
 
-    def set_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
+    def set_along(self, x: Value, y: Value, z: Value, axis: int, once: bool) -> Value:
+        if once:
+            self._check_once(y, axis, x.shape[axis])
         copy = np.array(x)
         np.put_along_axis(copy, y, z, axis)
         return copy

@@ -9,16 +9,13 @@ from nestgrad.backends.derived.placing import named_twice
 class Placing(Backend):
     """Torch's own."""
 
-    def set_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
-        return torch.scatter(x, axis, y, z.to(x.dtype) if isinstance(z, torch.Tensor) else z)
-
-    def distinct(self, x: Value, axis: int, n: int) -> Value:
-        if x.numel():  # each entry writes its own number; if all are there still, none was written over
-            own = torch.arange(x.numel(), device=x.device).reshape(x.shape)
-            kept = torch.empty((*x.shape[:axis], n, *x.shape[axis + 1 :]), dtype=torch.int64, device=x.device).scatter_(axis, x, own)
-            if not torch.equal(torch.gather(kept, axis, x), own):
+    def set_along(self, x: Value, y: Value, z: Value, axis: int, once: bool) -> Value:
+        if once and y.numel():  # each entry writes its own number; if all are there still, none was written over
+            own = torch.arange(y.numel(), device=y.device).reshape(y.shape)
+            kept = torch.empty((*y.shape[:axis], x.shape[axis], *y.shape[axis + 1 :]), dtype=torch.int64, device=y.device)
+            if not torch.equal(torch.gather(kept.scatter_(axis, y, own), axis, y), own):
                 raise named_twice()
-        return x
+        return torch.scatter(x, axis, y, z.to(x.dtype) if isinstance(z, torch.Tensor) else z)
 
     def max_along(self, x: Value, y: Value, z: Value, axis: int) -> Value:
         return self._reduced(x, y, z, axis, "amax")

@@ -33,7 +33,7 @@ INTERNAL = {
     "product": "matmul with its operands transposed, in rules",
     "getitem": "x[index]", "index_set": "x.at[index].set(v)",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
-    "add_along": "the rule of take_along", "distinct": "the check of scatter and put_along_axis", "from_diagonal": "the rule of diagonal",
+    "add_along": "the rule of take_along", "from_diagonal": "the rule of diagonal",
     "conv": "conv1d, conv2d and conv3d", "conv_input": "conv_transpose1d and so on", "conv_weight": "the rule of conv",
     "windows": "sliding_window_view and unfold", "from_windows": "fold", "max_pool": "max_pool1d and so on",
     "avg_pool": "avg_pool1d and so on", "from_avg_pool": "the rule of avg_pool", "adaptive_max_pool": "adaptive_max_pool1d and so on",

@@ -227,7 +227,7 @@ def _into(name: str, x: "Tensor", axis: int, places: Any, values: Operand, how: 
         return make(b, b.add(p, b.pad(added, lacking) if any(n for _, n in lacking) else added), marks)
     part = _corner(b, p, axis, shape)
     if how == "set":
-        out = b.set_along(part, b.distinct(places, axis, x.shape[axis]), q, axis)
+        out = b.set_along(part, places, q, axis, True)
     else:
         out = (b.max_along if how == "amax" else b.min_along)(part, places, q, axis)
     if part is not p:

@@ -17,18 +17,16 @@ def _all(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
     return [x if here or isinstance(x, (int, float)) else repeated(b, x, n) for x, here in zip(xs, on, strict=True)]
 
 
-_INTO = (Sample((filled((4, 2), -1, 1), [[2, 0], [3, 1]], filled((2, 2), -1, 1, 1)), {"axis": 0}, exact=(1,)),
-         Sample((filled((2, 4), -1, 1), [[1, 3, 0], [0, 2, 3]], filled((2, 3), -1, 1, 1)), {"axis": 1}, exact=(1,)))
+_INTO = (Sample((filled((4, 2), -1, 1), [[2, 0], [0, 3]], filled((2, 2), -1, 1, 1)), {"axis": 0}, exact=(1,)),
+         Sample((filled((2, 4), -1, 1), [[1, 3], [2, 0]], filled((2, 2), -1, 1, 1)), {"axis": 1}, exact=(1,)))
 
-# x with z at positions y, each of which is named once
-define("set_along(x, y, z, axis)", SPECIAL, lambda b, g, y, axis: b.set_along(g, y, 0.0, axis), None,
+# x with z at positions y. Once: each is named once along the axis, which is checked
+define("set_along(x, y, z, axis, once)", SPECIAL, lambda b, g, y, axis: b.set_along(g, y, 0.0, axis, False), None,
        lambda b, g, y, axis: b.take_along(g, y, axis),
-       forward=(lambda b, t, y, axis: b.set_along(t, y, 0.0, axis), None,
+       forward=(lambda b, t, y, axis: b.set_along(t, y, 0.0, axis, False), None,
                 lambda b, t, x_shape, y, axis: b.add_along(t, y, axis, x_shape[axis])),
-       batched=lambda b, n, xs, on, axis: b.set_along(*_all(b, n, xs, on), axis + 1), samples=calls(*_INTO))
-# x itself, which holds positions, if no position is named twice along the axis, and an error otherwise
-define("distinct(x, axis, n)", CONSTANT, batched=lambda b, size, xs, on, axis, n: b.distinct(xs[0], axis + 1, n),
-       samples=calls(Sample(([[2, 0], [3, 1]],), {"axis": 0, "n": 4}), Sample(([[2, 0], [3, 1]],), {"axis": 1, "n": 4})))
+       batched=lambda b, n, xs, on, axis, once: b.set_along(*_all(b, n, xs, on), axis + 1, once), samples=calls(
+    *(Sample(s.arrays, {**s.params, "once": True}, s.exact) for s in _INTO)))
 
 
 def _shares(b: Any, x: Any, y: Any, z: Any, out: Any, axis: int) -> tuple[Any, Any, Any]:
@@ -78,5 +76,5 @@ def _search(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], right: bool) 
 
 # how many numbers of the sorted list x come before those of y. A list for each: x has the leading axes of y; or one, for y of any shape
 define("searchsorted(x, y, right)", CONSTANT, batched=_search, samples=calls(
-    Sample(([-1.0, 0.0, 0.5, 0.5], [[0.5, 2.0], [-3.0, 0.25]]), {"right": True}),
-    Sample(([[-1.0, 0.5], [0.0, 0.0]], [[0.5, -1.0, 2.0], [0.0, -1.0, 3.0]]), {"right": False})))
+    Sample(([-1.0, 0.0, 0.5, 0.75], [[0.6, 2.0], [-3.0, 0.25]]), {"right": True}),
+    Sample(([[-1.0, 0.5], [0.1, 0.2]], [[0.3, -2.0, 2.0], [0.15, -1.0, 3.0]]), {"right": False})))

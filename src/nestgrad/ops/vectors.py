@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nestgrad.ops.samples import Sample, calls, filled
+from nestgrad.ops.shapes import sum_to
 from nestgrad.ops.table import BILINEAR, define
 
 
@@ -13,8 +14,8 @@ def _cross(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], axis: int) -> 
 
 
 # of vectors with three entries along an axis; x and y have as many axes, and others broadcast
-define("cross(x, y, axis)", BILINEAR, lambda b, g, y, axis: b.cross(y, g, axis), lambda b, g, x, axis: b.cross(g, x, axis),
-       broadcasts=True, batched=_cross, samples=calls(
+define("cross(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: sum_to(b, b.cross(y, g, axis), x_shape),
+       lambda b, g, x, y_shape, axis: sum_to(b, b.cross(g, x, axis), y_shape), batched=_cross, samples=calls(
     Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
     Sample((filled((2, 3), -1, 1), filled((1, 3), -1, 1, 1)), {"axis": 1}),
     Sample((filled((3, 1), -1, 1), filled((3, 2), -1, 1, 1)), {"axis": 0})))
