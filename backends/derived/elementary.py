@@ -96,6 +96,10 @@ class Elementary(Primitives):
     def _pi(self, x: Value) -> Value:
         return self.mul(self.atan(self.asarray(1.0, self.dtype(x))), 4)
 
+    def secant(self, x: Value) -> Value:
+        """``1 / sqrt(1 - x * x)``, accurate near 1 and -1, where it is infinite."""
+        return self.rsqrt(self.mul(self.sub(1, x), self.add(1, x)))
+
     def sinh(self, x: Value) -> Value:
         """The hyperbolic sine."""
         return self.mul(self.sub(self.expm1(x), self.expm1(self.neg(x))), 0.5)
@@ -220,6 +224,13 @@ class Elementary(Primitives):
         if isinstance(x, (int, float)):
             return self.mul0(y, x) if x else self.mul0(x, y)
         return self.where(self.eq(y, 0), 0, self.mul0(x, y))
+
+    def power0(self, x: Value, y: Value, n: int, c: float) -> Value:
+        """``c * x * y ** n`` for a Python int ``n``, and 0 where ``x`` is 0, whatever ``y`` is: 0, infinite and NaN too."""
+        out = self.scale(x if n else self.mul0(x, self.powi(y, 0)), c)
+        for _ in range(abs(n)):  # never y ** n, whose own derivatives would be infinite where x is 0
+            out = self.mul0(out, y) if n > 0 else self.div0(out, y)
+        return out
 
     def scale(self, x: Value, c: float) -> Value:
         """``x`` times a Python number."""

@@ -1,5 +1,6 @@
 """Functions of numbers: torch's own wherever they mean the same."""
 
+import math
 from typing import Any
 
 import torch
@@ -9,6 +10,11 @@ from nestgrad.backends.base import Backend, Value
 _addcmul: Any = torch.addcmul
 # The function in C++ without the Python around it.
 _tanh_backward: Any = getattr(torch.ops.aten.tanh_backward.default, "_op", torch.ops.aten.tanh_backward.default)
+
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_MOST = {dtype: math.ldexp(0.5, math.frexp(torch.finfo(dtype).max)[1]) for dtype in _FLOATS}
+"""The largest power of two."""
 
 
 class Elementwise(Backend):
@@ -104,7 +110,11 @@ class Elementwise(Backend):
         return x if lo is None and hi is None else torch.clamp(x, lo, hi)
 
     def sign(self, x: Value) -> Value:
-        return torch.where(x != x, x, torch.sign(x)) if x.is_floating_point() else torch.sign(x)  # torch: sign(NaN) is 0
+        if not x.is_floating_point():
+            return torch.sign(x)
+        # torch.sign(NaN) is 0; clamp keeps NaN. Twice the largest power of two brings the smallest number above 1.
+        most = _MOST[x.dtype]
+        return torch.mul(x, most).mul_(most).clamp_(-1.0, 1.0)
 
     def powi(self, x: Value, n: int) -> Value:
         if n == 2:
@@ -118,10 +128,24 @@ class Elementwise(Backend):
         return _zero_where_zero(x, torch.mul(x, y))
 
     def mul00(self, x: Value, y: Value) -> Value:
-        return _zero_where_zero(y, self.mul0(x, y))
+        product = torch.mul(x, y)
+        return product if _all_finite(product) else _zero_where_zero(y, _zero_where_zero(x, product))
 
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
+
+    def power0(self, x: Value, y: Value, n: int, c: float) -> Value:
+        if n in (-2, -1, 1, 2, 3) and isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x.dtype is y.dtype:
+            out = torch.mul(x, y) if n > 0 else torch.div(x, y)  # all else in its memory
+            for _ in range(abs(n) - 1):
+                out = out.mul_(y) if n > 0 else out.div_(y)
+            return _zero_where_zero(x, out if c == 1.0 else out.mul_(c))
+        return super().power0(x, y, n, c)
+
+    def secant(self, x: Value) -> Value:
+        if not x.is_floating_point():
+            return super().secant(x)
+        return torch.sub(1.0, x).mul_(torch.add(x, 1.0)).rsqrt_()
 
     def scale(self, x: Value, c: float) -> Value:
         return torch.mul(x, self._number(c, x)) if x.is_floating_point() else torch.mul(x, c)
@@ -166,13 +190,19 @@ class Elementwise(Backend):
             return torch.mul(g, 1 - y * y)
 
 
+def _all_finite(product: torch.Tensor) -> bool:
+    """Whether all elements are finite, if that is cheap to know and none is huge; else False."""
+    if not product.is_cpu or not product.is_floating_point():
+        return False
+    flat = product.reshape(-1)
+    total = torch.dot(flat, flat).item()  # NaN and inf survive a sum of squares
+    return bool(total - total == 0)
+
+
 def _zero_where_zero(x: Any, product: torch.Tensor) -> torch.Tensor:
     """``product`` with 0 where ``x`` is 0; on the CPU one cheap pass unless an element is infinite, NaN or huge."""
-    if product.is_cpu and product.is_floating_point():
-        flat = product.reshape(-1)
-        total = torch.dot(flat, flat).item()  # NaN and inf survive a sum of squares
-        if total - total == 0:
-            return product
+    if _all_finite(product):
+        return product
     if isinstance(x, torch.Tensor):
         return torch.where(x == 0, 0, product)
     return product if x else torch.zeros_like(product)

@@ -73,12 +73,16 @@ define("mul_add(x, y, z)", ELEMENTWISE, lambda b, g, y: b.mul(g, y), lambda b, g
 define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), samples=unary(*REAL, n=3))
 define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g),
        series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul0), samples=binary(POSITIVE, REAL))
-# where x is 0, these two are constant in y; where the cotangent is 0, so is what goes on, whatever x is
+# where x is 0, these are constant in y; where the cotangent is 0, so is what goes on, whatever x is
 define("mul00(x, y)", ELEMENTWISE, lambda b, g, y: b.mul00(g, y), lambda b, g, x: b.mul00(x, g),
        series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul00), samples=binary(POSITIVE, POSITIVE))
 define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), series=_quotient_series, samples=binary(POSITIVE, POSITIVE))
-define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.neg(b.mul0(b.mul0(g, out), out)),
+# c x y^n: closed under differentiation, so the higher derivatives of roots and reciprocals stay short
+define("power0(x, y, n, c)", ELEMENTWISE, lambda b, g, y, n, c: b.power0(g, y, n, c),
+       lambda b, g, x, y, n, c: b.power0(b.mul00(x, g), y, n - 1, c * n) if n else b.scale(b.mul00(x, g), 0.0), by_parts=True,
+       samples=calls(*(Sample(s.arrays, {"n": n, "c": 1.5}) for n in (2, 1, -1) for s in binary(REAL, POSITIVE).calls[abs(n)::3])))
+define("reciprocal(x)", ELEMENTWISE, lambda b, g, out: b.power0(g, out, 2, -1.0),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("square(x)", ELEMENTWISE, lambda b, x: b.scale(x, 2.0), series=_square_series, samples=unary(*REAL, special={0.0: (0.0, 2.0, 0.0)}))
 define("abs(x)", ELEMENTWISE, lambda b, x: b.sign(x), samples=unary(*REAL, special={0.0: (0.0, 0.0, 0.0)}))
@@ -120,8 +124,8 @@ def _powlog(b: Any, g: Any, x: Any, y: Any, n: int) -> Any:
 # x^y log^n x: an op, so that all derivatives by the exponent are 0 where x^y is, as they are at x = 0
 define("powlog(x, y, n)", ELEMENTWISE, _powlog, lambda b, g, x, y, n: b.mul0(g, b.powlog(x, y, n + 1)), samples=calls(
     *(Sample(sample.arrays, {"n": n}) for n in (1, 2) for sample in binary(POSITIVE, REAL).calls[n::3])))
-define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.scale(out, 2.0)), samples=unary(*POSITIVE, special={0.0: INFINITE}))
-define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.mul0(b.mul0(b.mul0(b.scale(g, -0.5), out), out), out),
+define("sqrt(x)", ELEMENTWISE, lambda b, g, out: b.power0(g, out, -1, 0.5), samples=unary(*POSITIVE, special={0.0: INFINITE}))
+define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.power0(g, out, 3, -0.5),
        samples=unary(*POSITIVE, special={0.0: INFINITE}))
 
 # exponentials and logarithms; mul0, since they overflow to infinity
@@ -135,9 +139,12 @@ define("log1p(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.add(x, 1.0)),
 define("sin(x)", ELEMENTWISE, lambda b, x: b.cos(x), samples=unary(*REAL, special={0.0: (1.0, 0.0, -1.0)}))
 define("cos(x)", ELEMENTWISE, lambda b, x: b.neg(b.sin(x)), samples=unary(*REAL, special={0.0: (0.0, -1.0, 0.0)}))
 define("tan(x)", ELEMENTWISE, lambda b, out: b.add(b.square(out), 1.0), samples=unary(-1.2, 1.2, special={0.0: (1.0, 0.0, 2.0)}))
-define("asin(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.sqrt(b.mul(b.sub(1.0, x), b.add(x, 1.0)))),
+# 1 / cos(asin x): an op, since the rule of the product under the root is long
+define("secant(x)", ELEMENTWISE, lambda b, g, x, out: b.power0(b.mul0(g, x), out, 3, 1.0),
+       samples=unary(*UNIT, special={0.0: (0.0, 1.0, 0.0), 1.0: INFINITE, -1.0: INFINITE}))
+define("asin(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.secant(x)),
        samples=unary(*UNIT, special={0.0: (1.0, 0.0, 1.0), 1.0: INFINITE, -1.0: INFINITE}))
-define("acos(x)", ELEMENTWISE, lambda b, g, x: b.neg(b.div0(g, b.sqrt(b.mul(b.sub(1.0, x), b.add(x, 1.0))))),
+define("acos(x)", ELEMENTWISE, lambda b, g, x: b.neg(b.mul0(g, b.secant(x))),
        samples=unary(*UNIT, special={0.0: (-1.0, 0.0, -1.0), 1.0: INFINITE, -1.0: INFINITE}))
 define("atan(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.add(b.square(x), 1.0)),
        samples=unary(*REAL, special={0.0: (1.0, 0.0, -2.0)}))
