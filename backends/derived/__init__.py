@@ -5,13 +5,18 @@ why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 """
 
 from nestgrad.backends.derived.activations import Activations
+from nestgrad.backends.derived.gamma import Gamma
 from nestgrad.backends.derived.normalization import Normalization
+from nestgrad.backends.derived.numbers import Numbers
 from nestgrad.backends.derived.placing import Placing
 from nestgrad.backends.derived.pooling import Pooling
 from nestgrad.backends.derived.scans import Scans
+from nestgrad.backends.derived.sorting import Sorting
+from nestgrad.backends.derived.special import Special
+from nestgrad.backends.derived.statistics import Statistics
 
 __all__ = ["Derived"]
 
 
-class Derived(Placing, Pooling, Activations, Normalization, Scans):
+class Derived(Numbers, Special, Gamma, Placing, Pooling, Activations, Normalization, Scans, Sorting, Statistics):
     """Every operation that is not required, family by family."""

@@ -12,9 +12,12 @@ from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
 from nestgrad.backends.numpy.normalization import Normalization
+from nestgrad.backends.numpy.numbers import Numbers
 from nestgrad.backends.numpy.placing import Placing
 from nestgrad.backends.numpy.pooling import Pooling
 from nestgrad.backends.numpy.scans import Scans
+from nestgrad.backends.numpy.sorting import Sorting
+from nestgrad.backends.numpy.special import Special
 from nestgrad.errors import DTypeError, ShapeError
 
 _range: Any = np.arange
@@ -22,7 +25,7 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Along, Arranging, Placing, Pooling, Convolution, Normalization, Scans, Arrays):
+class NumpyBackend(Elementwise, Numbers, Special, Along, Arranging, Placing, Pooling, Convolution, Normalization, Scans, Sorting, Arrays):
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

@@ -14,14 +14,19 @@ from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
 from nestgrad.backends.torch.normalization import Normalization
+from nestgrad.backends.torch.numbers import Numbers
 from nestgrad.backends.torch.placing import Placing
 from nestgrad.backends.torch.pooling import Pooling
 from nestgrad.backends.torch.scans import Scans
+from nestgrad.backends.torch.sorting import Sorting
+from nestgrad.backends.torch.special import Special
 from nestgrad.backends.torch.windows import Windows
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
-class TorchBackend(Elementwise, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Scans, Arrays):
+class TorchBackend(
+    Elementwise, Numbers, Special, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Scans, Sorting, Arrays,
+):
     """Tensors of PyTorch.
 
     Integers given to a function of the reals become torch's default dtype, as in torch.

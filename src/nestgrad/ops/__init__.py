@@ -10,6 +10,9 @@ from nestgrad.ops import (
     arranging as arranging,
 )
 from nestgrad.ops import (
+    attention as attention,
+)
+from nestgrad.ops import (
     constants as constants,
 )
 from nestgrad.ops import (
@@ -22,7 +25,13 @@ from nestgrad.ops import (
     elementwise as elementwise,
 )
 from nestgrad.ops import (
+    halving as halving,
+)
+from nestgrad.ops import (
     normalization as normalization,
+)
+from nestgrad.ops import (
+    numbers as numbers,
 )
 from nestgrad.ops import (
     placing as placing,
@@ -41,6 +50,12 @@ from nestgrad.ops import (
 )
 from nestgrad.ops import (
     sorting as sorting,
+)
+from nestgrad.ops import (
+    special as special,
+)
+from nestgrad.ops import (
+    statistics as statistics,
 )
 from nestgrad.ops import (
     vectors as vectors,
