@@ -38,7 +38,7 @@ class Pooling(Convolution):
         for n, part in zip(spaces[1:], index[1:], strict=True):
             flat = self.add(self.mul(flat, n), part)
         flat = self.broadcast_to(self.reshape(flat, (*outs, width)), (*lead, *outs, width))
-        return tuple(self.reshape(self.take_along(a, best, axis), (*lead, *outs)) for a in (entries, flat))  # type: ignore[return-value]
+        return tuple(self.reshape(self.take_along(a, best, axis), (*lead, *outs)) for a in (entries, flat))
 
     def avg_pool(self, x: Value, sizes: Ints, strides: Ints, padding: Ints, ceil: bool, padded: bool, divisor: int | None) -> Value:
         """The sum of each window of the last axes over the number of its entries; or over ``divisor``.

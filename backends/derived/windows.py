@@ -41,5 +41,5 @@ class Windows(Along):
         for k, table in enumerate(tables):
             shape = [1] * (2 * rank)
             shape[k], shape[rank + k] = len(table), len(table[0])
-            found.append(self.reshape(self.index([list(row) for row in table]), tuple(shape)))
+            found.append(self.reshape(self.asarray([list(row) for row in table]), tuple(shape)))
         return tuple(found)

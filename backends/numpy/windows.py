@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -30,7 +31,7 @@ class Windows(Backend):
     def from_windows(self, x: Value, spaces: Ints, strides: Ints, dilations: Ints) -> Value:
         rank = len(spaces)
         lead, outs, sizes = x.shape[: -2 * rank], x.shape[-2 * rank : -rank], x.shape[-rank:]
-        full = np.zeros((*lead, *spaces), x.dtype)
+        full: Any = np.zeros((*lead, *spaces), x.dtype)
         few = prod(sizes) <= prod(outs)  # then for each entry of a window those of all windows, else window by window
         for at in product(*map(range, sizes if few else outs)):
             near, far, many = (dilations, strides, outs) if few else (strides, dilations, sizes)

@@ -38,6 +38,6 @@ class Windows(Backend):
         few = prod(sizes) <= prod(outs)
         for at in product(*map(range, sizes if few else outs)):
             near, far, many = (dilations, strides, outs) if few else (strides, dilations, sizes)
-            index = tuple(slice(k * a, k * a + (n - 1) * c + 1, c) for k, a, c, n in zip(at, near, far, many, strict=True))
+            index: Any = tuple(slice(k * a, k * a + (n - 1) * c + 1, c) for k, a, c, n in zip(at, near, far, many, strict=True))
             full[(..., *index)] += x[(..., *at)] if few else x[(..., *at, *(slice(None),) * rank)]
         return full

@@ -20,6 +20,7 @@ from nestgrad.functions import (
     shaping,
     sorting,
     splitting,
+    windows,
 )
 from nestgrad.functions.along import *
 from nestgrad.functions.arranging import *
@@ -37,10 +38,11 @@ from nestgrad.functions.scans import *
 from nestgrad.functions.shaping import *
 from nestgrad.functions.sorting import *
 from nestgrad.functions.splitting import *
+from nestgrad.functions.windows import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
     *create.__all__, *elementwise.__all__, *choose.__all__, *reductions.__all__, *shaping.__all__, *products.__all__,
     *sorting.__all__, *arranging.__all__, *diagonals.__all__, *joining.__all__, *splitting.__all__, *along.__all__, *picking.__all__,
-    *finding.__all__, *interpolation.__all__, *scans.__all__,
+    *finding.__all__, *interpolation.__all__, *scans.__all__, *windows.__all__,
 ]  # fmt: skip

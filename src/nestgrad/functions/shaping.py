@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
+from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
 from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scalar, make, meet, weak
 
@@ -61,14 +62,14 @@ def broadcast_to(x: Operand, shape: int | Sequence[int]) -> "Tensor":
     return as_tensor(x).broadcast_to(shape)
 
 
-def pad(x: Operand, widths: Sequence[tuple[int, int]], value: float = 0.0) -> "Tensor":
+def pad(x: Operand, widths: Any, value: float = 0.0, mode: str = "constant") -> "Tensor":
     """With ``(before, after)`` entries of ``value`` added along each axis.
 
     >>> from nestgrad import tensor
     >>> pad(tensor([1.0, 2.0]), [(1, 0)]).tolist()
     [0.0, 1.0, 2.0]
     """
-    return as_tensor(x).pad(widths, value)
+    return as_tensor(x).pad(widths, value, mode)
 
 
 def concat(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
@@ -92,7 +93,7 @@ def concat(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
     (k,) = axes_of(len(shapes[0]), axis, "concat")
     if any(s[:k] + s[k + 1 :] != shapes[0][:k] + shapes[0][k + 1 :] or len(s) != len(shapes[0]) for s in shapes):
         raise ShapeError(f"concat: got shapes {shapes}; expected them to differ along axis {k} alone")
-    return make(b, b.concat(*values, axis=k), marks)
+    return make(b, _joined(b, values, k), marks)
 
 
 concatenate = concat
@@ -113,7 +114,17 @@ def stack(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
         raise ShapeError(f"stack: got shapes {shapes}; expected one shape")
     (k,) = axes_of(len(shapes[0]) + 1, axis, "stack")
     rows = [b.reshape(v, (*shapes[0][:k], 1, *shapes[0][k:])) for v in values]
-    return make(b, b.concat(*rows, axis=k), marks)
+    return make(b, _joined(b, rows, k), marks)
+
+
+MOST = 64
+"""How many arrays on levels one op takes. Each of its edges knows the shapes of all, so many of them are joined in groups first."""
+
+
+def _joined(b: Any, values: Sequence[Any], axis: int) -> Any:
+    while len(values) > MOST and any(isinstance(v, Coat) for v in values):
+        values = [b.concat(*values[k : k + MOST], axis=axis) for k in range(0, len(values), MOST)]
+    return b.concat(*values, axis=axis)
 
 
 def _arrays(name: str, xs: Sequence[Operand]) -> tuple[Any, list[Any], Any]:

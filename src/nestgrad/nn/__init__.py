@@ -1,13 +1,25 @@
 """Functions of neural networks: ``ng.nn.gelu``, ``ng.nn.conv2d``. Each module lists what it has for users in its own ``__all__``."""
 
-from nestgrad.nn import activations, ctc, normalization
+from nestgrad.nn import activations, averaging, convolution, ctc, folding, normalization, padding, pooling, resizing
 from nestgrad.nn.activations import *
+from nestgrad.nn.averaging import *
+from nestgrad.nn.convolution import *
 from nestgrad.nn.ctc import *
+from nestgrad.nn.folding import *
 from nestgrad.nn.normalization import *
+from nestgrad.nn.padding import *
+from nestgrad.nn.pooling import *
+from nestgrad.nn.resizing import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
     *activations.__all__,
+    *averaging.__all__,
+    *convolution.__all__,
     *ctc.__all__,
+    *folding.__all__,
     *normalization.__all__,
+    *padding.__all__,
+    *pooling.__all__,
+    *resizing.__all__,
 ]  # fmt: skip

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from math import prod
-from operator import index
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import DTypeError, ShapeError
-from nestgrad.levels.coats import bare
+from nestgrad.errors import ShapeError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, shape_of
 
@@ -119,30 +117,6 @@ class Shaping(Handle):
             raise ShapeError(f"broadcast_to: got {wanted} for shape {have}; expected each size to stay or to be repeated from 1")
         return make(self.b, self.b.broadcast_to(self.value, wanted), self.marks)
 
-    def pad(self, widths: Any, value: float = 0.0) -> "Tensor":
-        """With entries of ``value`` added around.
-
-        Args:
-            widths: A pair ``(before, after)`` for each axis; or one pair, or one int, for all axes.
-            value: Any number that the dtype can hold, infinity too.
-
-        Raises:
-            ShapeError: Widths that are negative, or not for each axis.
-            DTypeError: A value that an integer dtype cannot hold.
-        """
-        shape, kind = self._shape(), self.b.base.kind(bare(self.value))
-        pairs = _widths(widths, shape)
-        if kind != "float" and not float(value).is_integer():
-            dtype = self.b.dtype(self.value)
-            raise DTypeError(f"pad: got value {value} for dtype {dtype}; expected a whole number. Try x.astype('float64').pad(...)")
-        out = make(self.b, self.b.pad(self.value, pairs), self.marks)
-        if value == 0:
-            return out
-        base = self.b.base
-        inside = base.pad(base.full(shape, 1), pairs)
-        fill = base.full((), value, self.b.dtype(self.value))
-        return make(self.b, self.b.where(base.eq(inside, 1), out.value, fill), self.marks)
-
     def astype(self, dtype: Any) -> "Tensor":
         """Cast to another dtype. Between floating ones, the derivative is cast back; integers and booleans are constants.
 
@@ -158,19 +132,3 @@ class Shaping(Handle):
             value = b.ne(value, 0) if "bool" in str(wanted) else b.where(b.lt(value, 0), b.ceil(value), b.floor(value))
             return make(b, b.cast(value, wanted), NONE)
         return make(b, b.cast(value, wanted), self.marks)
-
-
-def _widths(widths: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """A pair for each axis."""
-    try:
-        if not isinstance(widths, Sequence):
-            pairs = ((index(widths), index(widths)),) * len(shape)
-        elif len(widths) == 2 and not any(isinstance(w, Sequence) for w in widths):
-            pairs = ((index(widths[0]), index(widths[1])),) * len(shape)
-        else:
-            pairs = tuple((index(before), index(after)) for before, after in widths)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"pad: got widths {widths!r}; expected an int, a pair of ints, or one pair for each axis") from error
-    if len(pairs) != len(shape) or any(n < 0 for pair in pairs for n in pair):
-        raise ShapeError(f"pad: got widths {pairs} for shape {shape}; expected one pair of non-negative ints for each axis")
-    return pairs

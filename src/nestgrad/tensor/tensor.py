@@ -10,14 +10,18 @@ from nestgrad.tensor.differentiation import Differentiation
 from nestgrad.tensor.elementwise import Elementwise
 from nestgrad.tensor.foreign import Foreign
 from nestgrad.tensor.handle import final
+from nestgrad.tensor.padding import Padding
 from nestgrad.tensor.picking import Picking
 from nestgrad.tensor.reductions import Reductions
 from nestgrad.tensor.scans import Scans
 from nestgrad.tensor.shaping import Shaping
+from nestgrad.tensor.windows import Windows
 
 
 @final
-class Tensor(Arithmetic, Elementwise, Reductions, Scans, Shaping, Arranging, Picking, Differentiation, Conversion, Foreign):
+class Tensor(
+    Arithmetic, Elementwise, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation, Conversion, Foreign,
+):  # fmt: skip
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
     Made by ``stack.tensor(data)``, by ``ng.tensor(data)`` and by operations, never by its class.
