@@ -44,6 +44,24 @@ class Arrays(Elementary):
         """0, 1, ... up to but without ``n``, as int64."""
         return self.cast(self.asarray(list(range(n))), self.dtype(self.asarray(0)))  # an empty list would be floating
 
+    def halves(self, x: Value, axis: int) -> Value:
+        """The first half of ``x`` along an axis times the second; an even number of entries."""
+        return self.mul(*self._halves(x, axis))
+
+    def halves_dot(self, x: Value, y: Value, axis: int) -> Value:
+        """The first half of each times the second of the other, added."""
+        (x0, x1), (y0, y1) = self._halves(x, axis), self._halves(y, axis)
+        return self.mul_add(x0, y1, self.mul(x1, y0))
+
+    def halves_spread(self, x: Value, y: Value, axis: int) -> Value:
+        """``x`` times the second half of ``y``, followed along the axis by ``x`` times the first."""
+        first, second = self._halves(y, axis)
+        return self.concat(self.mul(x, second), self.mul(x, first), axis=axis)
+
+    def _halves(self, x: Value, axis: int) -> tuple[Value, Value]:
+        n, before = self.shape(x)[axis] // 2, (slice(None),) * axis
+        return self.getitem(x, (*before, slice(0, n))), self.getitem(x, (*before, slice(n, 2 * n)))
+
     def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
         """``matmul`` with ``x`` (if ``tx``) and ``y`` (if ``ty``) transposed in their last two axes."""
         return self.matmul(self._transposed(x) if tx else x, self._transposed(y) if ty else y)

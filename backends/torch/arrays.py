@@ -52,6 +52,19 @@ class Arrays(Backend):
     def log_softmax(self, x: Value, axis: int) -> Value:
         return torch.log_softmax(x, axis)
 
+    def softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
+        """The rule of ``softmax``, whose answer is ``y``, for the cotangent ``x``."""
+        if x.dtype is y.dtype and x.shape == y.shape:
+            return torch._softmax_backward_data(x, y, axis, y.dtype)
+        product = x * y
+        return product - y * product.sum(axis, True)
+
+    def log_softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
+        """The rule of ``log_softmax``, whose answer is ``y``, for the cotangent ``x``."""
+        if x.dtype is y.dtype and x.shape == y.shape:
+            return torch._log_softmax_backward_data(x, y, axis, y.dtype)
+        return x - torch.exp(y) * x.sum(axis, True)
+
     def concat(self, *xs: Value, axis: int = 0) -> Value:
         return torch.cat(xs, axis)
 
@@ -79,6 +92,20 @@ class Arrays(Backend):
         index, flipped = native(full, index)
         add_at(full, x, index)
         return full.flip(flipped) if flipped else full
+
+    def halves_dot(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype is not y.dtype or not x.is_floating_point():
+            return super().halves_dot(x, y, axis)
+        (x0, x1), (y0, y1) = x.chunk(2, axis), y.chunk(2, axis)
+        return torch.mul(x0, y1).addcmul_(x1, y0)
+
+    def halves_spread(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype is not y.dtype:
+            return super().halves_spread(x, y, axis)
+        out = torch.empty_like(y)  # written to twice, instead of two arrays that are then joined
+        for part, factor in zip(out.chunk(2, axis), reversed(y.chunk(2, axis)), strict=True):
+            torch.mul(x, factor, out=part)
+        return out
 
     def matmul(self, x: Value, y: Value) -> Value:
         try:

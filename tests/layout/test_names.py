@@ -51,6 +51,9 @@ INTERNAL = {
     "standardise": "the core of layer_norm, group_norm, instance_norm and batch_norm",
     "standardise_vjp": "the rule of standardise, in one kernel", "standardise_scale_vjp": "the rule of standardise by its scale",
     "rms_norm_vjp": "the rule of rms_norm, in one kernel",
+    "project": "rules of normalisation: what is left beside the mean and the part along y",
+    "attention": "scaled_dot_product_attention", "attention_weights": "scaled_dot_product_attention with dropout",
+    "softmax_vjp": "the rule of softmax, in one kernel", "log_softmax_vjp": "the rule of log_softmax, in one kernel",
 }  # fmt: skip
 
 

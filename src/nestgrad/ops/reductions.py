@@ -38,15 +38,19 @@ def _prod(b: Any, x: Any, axes: tuple[int, ...], keepdims: bool = False) -> Any:
     """A pairwise tree of products: exact with zeros at every order, and depth log n."""
     shape = tuple(b.shape(x))
     rest = tuple(k for k in range(len(shape)) if k not in axes)
+    sizes = tuple(shape[k] for k in rest)
     n = math.prod(shape[k] for k in axes)
-    x = b.reshape(b.permute(x, (*axes, *rest)), (n, *(shape[k] for k in rest)))
-    if n == 0:
-        x, n = b.concat(x, b.full((1, *(shape[k] for k in rest)), 1.0, b.dtype(x)), axis=0), 1
-    while n > 1:
-        pairs = b.mul(b.getitem(x, (slice(0, n - 1, 2),)), b.getitem(x, (slice(1, n, 2),)))
-        x = b.concat(pairs, b.getitem(x, (slice(n - 1, n),)), axis=0) if n % 2 else pairs
-        n = (n + 1) // 2
-    return b.reshape(x, kept(shape, axes) if keepdims else tuple(shape[k] for k in rest))
+    axis = 0
+    if len(axes) == 1:
+        (axis,) = axes
+    else:
+        x = b.reshape(b.permute(x, (*axes, *rest)), (n, *sizes))
+    while n != 1:
+        if n % 2 == 1 or n == 0:  # a factor of 1 more
+            x, n = b.concat(x, b.full((*sizes[:axis], 1, *sizes[axis:]), 1.0, b.dtype(x)), axis=axis), n + 1
+        if n > 1:
+            x, n = b.halves(x, axis), n // 2
+    return b.reshape(x, kept(shape, axes) if keepdims else sizes)
 
 
 define("prod(x, axes, keepdims)", COMPOSITE, _prod, defaults=(False,), samples=calls(
@@ -84,8 +88,12 @@ def _weights(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) ->
 
 
 def _softmax(b: Any, g: Any, out: Any, axis: int) -> Any:
-    """A symmetric matrix, so the cotangent's rule is the tangent's."""
+    """A symmetric matrix, so the cotangent's rule is the tangent's. A backend may have it in one kernel; on levels it is its parts."""
     return b.mul(out, b.sub(g, b.sum(b.mul(g, out), (axis,), True)))
+
+
+def _log_softmax(b: Any, g: Any, out: Any, axis: int) -> Any:
+    return b.sub(g, b.mul(b.exp(out), b.sum(g, (axis,), True)))
 
 
 _AXIS = shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2})
@@ -93,6 +101,10 @@ define("logsumexp(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepd
     spread(b, g, tuple(b.shape(x)), axes, keepdims), _weights(b, x, out, axes, keepdims)), defaults=(False,),
     forward=(lambda b, t, x, out, axes, keepdims: b.sum(b.mul(t, _weights(b, x, out, axes, keepdims)), axes, keepdims),),
     samples=shaped((2, 3, 2), *_OVER))
-define("softmax(x, axis)", SPECIAL, _softmax, forward=(lambda b, t, out, axis: _softmax(b, t, out, axis),), samples=_AXIS)
-define("log_softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.sub(g, b.mul(b.exp(out), b.sum(g, (axis,), True))),
+_RULE = calls(Sample((filled((2, 3), -1, 1), filled((2, 3), 0.1, 0.9, 1)), {"axis": 1}))
+define("softmax_vjp(x, y, axis)", COMPOSITE, _softmax, samples=_RULE)
+define("log_softmax_vjp(x, y, axis)", COMPOSITE, _log_softmax, samples=_RULE)
+define("softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.softmax_vjp(g, out, axis),
+       forward=(lambda b, t, out, axis: b.softmax_vjp(t, out, axis),), samples=_AXIS)
+define("log_softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.log_softmax_vjp(g, out, axis),
        forward=(lambda b, t, out, axis: b.sub(t, b.sum(b.mul(b.exp(out), t), (axis,), True)),), samples=_AXIS)
