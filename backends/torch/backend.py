@@ -11,6 +11,7 @@ from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arranging import Arranging
 from nestgrad.backends.torch.arrays import Arrays
+from nestgrad.backends.torch.attention import Attention
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
 from nestgrad.backends.torch.normalization import Normalization
@@ -25,7 +26,8 @@ from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
 class TorchBackend(
-    Elementwise, Numbers, Special, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Scans, Sorting, Arrays,
+    Elementwise, Numbers, Special, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Attention,
+    Scans, Sorting, Arrays,
 ):
     """Tensors of PyTorch.
 

@@ -9,7 +9,7 @@ from math import isinf, prod
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_floating, make, one_axis, real, results, shape_of
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_floating, make, real, results, shape_of
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -192,8 +192,9 @@ def batch_norm(
                 "the statistics of x"
             )
         r = (variances.reshape(wide) + float(eps)).rsqrt()
-        out, factor = x - means.reshape(wide), r if scale is None else r * scale
-        return out * factor if shift is None else apply("mul_add", out, factor, shift), means, variances
+        factor = r if scale is None else r * scale
+        offset = means.reshape(wide) * -factor  # so there is one pass over x; it rounds no more than x itself was rounded
+        return apply("mul_add", x, factor, offset if shift is None else shift + offset), means, variances
     count = n * prod(rest)
     _several("batch_norm", x, count, "each channel in training")
     axes = (0, *range(2, x.ndim))

@@ -1,8 +1,8 @@
 """Ops that bring entries to mean 0 and variance 1, or to mean square 1, and then scale and shift them.
 
-The mean and the scale ``r`` are results, so their rules read them on the levels and no derivative takes them for constants. With
-``h = (x - mean) r``, the cotangent ``c`` of ``h`` goes to ``x`` as ``r (c - mean(c) - h mean(c h))``: a symmetric matrix, so the
-tangent's rule is the same. That is an op, which backends may have in one kernel; on levels it is its parts.
+The mean and the scale ``r`` are results, so rules read them on the levels and no derivative takes them for constants. With
+``h = (x - mean) r``, the cotangent ``c`` of ``h`` goes to ``x`` as ``r project(c, h)``, where ``project`` takes the mean of ``c`` off and
+its part along ``h``. Rules are composites, which backends may have in one kernel; on levels they are their parts.
 """
 
 from collections.abc import Sequence
@@ -47,15 +47,30 @@ def _all_on(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
     return aligned(b, (first, *xs[1:]), (True, *on[1:]))
 
 
+# x - mean(x) - y mean(x y) over axes, or without mean(x): linear and symmetric in x
+
+
+def _turned(b: Any, p: Any, q: Any, r: Any, s: Any, axes: Shape) -> Any:
+    """``-(p mean(q) + r mean(s))``."""
+    return b.neg(b.add(b.mul(p, b.mean(q, axes, True)), b.mul(r, b.mean(s, axes, True))))
+
+
+define("project(x, y, axes, centred)", SPECIAL, lambda b, g, y, axes, centred: b.project(g, y, axes, centred),
+       lambda b, g, x, y, axes: _turned(b, x, b.mul(g, y), g, b.mul(x, y), axes),
+       forward=(lambda b, t, y, axes, centred: b.project(t, y, axes, centred),
+                lambda b, t, x, y, axes: _turned(b, y, b.mul(x, t), t, b.mul(x, y), axes)),
+       batched=lambda b, n, xs, on, axes, centred: b.project(
+           *(x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)), tuple(k + 1 for k in axes), centred),
+       samples=calls(*(Sample((filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1)), {"axes": (k,), "centred": bool(k)}) for k in (0, 1))))
+
+
 # (x - mean) r y + z over axes
 
 
 def _vjp(b: Any, *xs: Any, axes: Shape) -> Any:
     """``g``'s share in ``x``, from ``g, x, mean, r, y``."""
     g, x, mean, r, y = xs
-    h = b.mul(b.sub(x, mean), r)
-    c = _scaled(b, g, y)
-    return b.mul(r, b.sub(b.sub(c, b.mean(c, axes, True)), b.mul(h, b.mean(b.mul(c, h), axes, True))))
+    return b.mul(b.project(_scaled(b, g, y), b.mul(b.sub(x, mean), r), axes, True), r)
 
 
 def _scale_vjp(b: Any, *xs: Any, sizes: Shape) -> Any:
@@ -92,7 +107,8 @@ define("standardise_scale_vjp(*xs, sizes)", COMPOSITE, _scale_vjp, samples=calls
     (filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1), filled((2, 1), -1, 1, 2), filled((2, 1), 0.5, 2.0)), {"sizes": (3,)})))
 # mean and r = 1 / sqrt(var + eps) have the axes, with size 1; the scale y and the shift z broadcast to the shape of x
 define("standardise(x, y, z, axes, eps)", SPECIAL, _into_x,
-       lambda b, g, x, mean, r, y_shape: _zeros(b, g, y_shape) if g[0] is None else b.standardise_scale_vjp(g[0], x, mean, r, sizes=y_shape),
+       lambda b, g, x, mean, r, y_shape: (
+           _zeros(b, g, y_shape) if g[0] is None else b.standardise_scale_vjp(g[0], x, mean, r, sizes=tuple(y_shape))),
        lambda b, g, z_shape: _zeros(b, g, z_shape) if g[0] is None else sum_to(b, g[0], z_shape),
        forward=(_from_x, lambda b, t, x, mean, r: (b.mul(t, b.mul(b.sub(x, mean), r)), None, None),
                 lambda b, t, x: (b.broadcast_to(t, tuple(b.shape(x))), None, None)),
@@ -110,8 +126,7 @@ define("standardise(x, y, z, axes, eps)", SPECIAL, _into_x,
 def _rms_vjp(b: Any, *xs: Any, axes: Shape) -> Any:
     """``g``'s share in ``x``, from ``g, x, r, y``."""
     g, x, r, y = xs
-    h, c = b.mul(x, r), _scaled(b, g, y)
-    return b.mul(r, b.sub(c, b.mul(h, b.mean(b.mul(c, h), axes, True))))
+    return b.mul(b.project(_scaled(b, g, y), b.mul(x, r), axes, False), r)
 
 
 def _rms_into_x(b: Any, g: Cotangents, x: Any, y: Any, r: Any, axes: Shape) -> Any:
