@@ -54,6 +54,11 @@ class Activations(Elementary):
         """``x`` brought nearer to 0 by ``c``, and 0 where ``-c <= x <= c``."""
         return self.sub(x, self.clamp(x, -c, c))
 
+    def huber(self, x: Value, delta: float) -> Value:
+        """``x * x / 2`` where ``|x| < delta``, ``delta * (|x| - delta / 2)`` elsewhere."""
+        near = self.clamp(x, -delta, delta)
+        return self.mul(near, self.sub(x, self.scale(near, 0.5)))
+
     def hardswish(self, x: Value) -> Value:
         """``x`` times ``hardsigmoid(x)``."""
         return self.per(self.mul(x, self.clamp(self.add(x, 3.0), 0.0, 6.0)), 6)
@@ -75,15 +80,23 @@ class Activations(Elementary):
         below = self.scale(self.exp(self.scale(self.clamp(y, None, 0.0), rate)), alpha * scale * rate)
         return self.where(self.gt(y, 0), self.scale(x, scale), self.mul(x, below))
 
-    def exp_below(self, x: Value, y: Value, rate: float) -> Value:
-        """``x * exp(rate * y)``, and 0 where ``y > 0``."""
-        return self.where(self.gt(y, 0), 0, self.mul(x, self.exp(self.scale(self.clamp(y, None, 0.0), rate))))
+    def exp_below(self, x: Value, y: Value, c: float, rate: float) -> Value:
+        """``c * x * exp(rate * y)``, and 0 where ``y > 0``."""
+        return self.where(self.gt(y, 0), 0, self.scale(self.mul(x, self.exp(self.scale(self.clamp(y, None, 0.0), rate))), c))
 
     # what is made of the logistic function
 
     def gated(self, x: Value, y: Value, sign: int) -> Value:
         """``x * sigmoid(sign * y)``; ``sign`` is 1 or -1."""
         return self.mul(x, self.sigmoid(y if sign > 0 else self.neg(y)))
+
+    def sigmoid_vjp(self, x: Value, y: Value) -> Value:
+        """``x * s(y) * s(-y)``, with the logistic function ``s``: ``x`` times its derivative at ``y``."""
+        return self.mul(x, self.mul(self.sigmoid(y), self.sigmoid(self.neg(y))))
+
+    def sigmoid_curve(self, x: Value, y: Value) -> Value:
+        """``x`` times the second derivative of the logistic function at ``y``."""
+        return self.mul(self.sigmoid_vjp(x, y), self.tanh(self.scale(y, -0.5)))
 
     def log_sigmoid(self, x: Value) -> Value:
         """``log(sigmoid(x))``; neither tail overflows or loses digits."""
@@ -109,6 +122,35 @@ class Activations(Elementary):
         t = self.mul(self.mul(s, self.add(q, 1.0)), r)
         slope = self.mul(self.scale(s, 4.0), self.square(self.mul(q, r)))
         return self.mul(x, self.add(t, self.mul(y, slope)))
+
+    def bce_logits(self, x: Value, y: Value) -> Value:
+        """``-y * log(s(x)) - (1 - y) * log(s(-x))``, with the logistic function ``s``."""
+        return self.add(self.softplus(self.neg(self.abs(x))), self.mul(x, self.sub(self.where(self.gt(x, 0), 1.0, 0.0), y)))
+
+    def logit_gap(self, x: Value, y: Value) -> Value:
+        """``s(x) - y``, with the logistic function ``s``; near 0 and 1 it keeps its digits."""
+        return self.sub(self.mul(self.sigmoid(x), self.sub(1, y)), self.mul(self.sigmoid(self.neg(x)), y))
+
+    # what is made of the normal distribution
+
+    def gelu(self, x: Value) -> Value:
+        """``x * ndtr(x)``."""
+        return self.mul(x, self.ndtr(x))
+
+    def gelu_vjp(self, x: Value, y: Value) -> Value:
+        """``x`` times the derivative of gelu at ``y``."""
+        return self.mul(x, self.add(self.ndtr(y), self.mul(y, self.bell(y))))
+
+    def gelu_tanh(self, x: Value, k: float, a: float) -> Value:
+        """``x * (1 + tanh(k * (x + a * x**3))) / 2``, of which neither tail loses digits."""
+        return self.mul(x, self.sigmoid(self.mul(x, self.add(self.scale(self.square(x), 2 * k * a), 2 * k))))
+
+    def gelu_tanh_vjp(self, x: Value, y: Value, k: float, a: float) -> Value:
+        """``x`` times the derivative of gelu_tanh at ``y``."""
+        square = self.square(y)
+        z = self.mul(y, self.add(self.scale(square, 2 * k * a), 2 * k))
+        rate = self.add(self.scale(square, 6 * k * a), 2 * k)
+        return self.mul(x, self.mul(self.sigmoid(z), self.add(self.mul(self.mul(y, rate), self.sigmoid(self.neg(z))), 1.0)))
 
     # others
 

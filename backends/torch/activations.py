@@ -1,5 +1,6 @@
 """Activations and their rules: torch's own kernels, forward and backward."""
 
+import math
 from typing import Any
 
 import torch
@@ -20,6 +21,9 @@ _hardtanh_backward = _kernel("hardtanh_backward")  # hardsigmoid_backward has a 
 _hardshrink_backward, _hardswish_backward = _kernel("hardshrink_backward"), _kernel("hardswish_backward")
 _elu, _elu_backward = _kernel("elu"), _kernel("elu_backward")
 _softplus_backward, _silu_backward, _mish_backward = _kernel("softplus_backward"), _kernel("silu_backward"), _kernel("mish_backward")
+_sigmoid_backward = _kernel("sigmoid_backward")
+
+_ROOT_HALF, _BELL = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 
 
 def _alike(x: Value, y: Value) -> bool:
@@ -80,3 +84,55 @@ class Activations(Backend):
 
     def mish_vjp(self, x: Value, y: Value) -> Value:
         return _mish_backward(x, y) if _alike(x, y) else super().mish_vjp(x, y)
+
+    def exp_below(self, x: Value, y: Value, c: float, rate: float) -> Value:
+        if not _alike(x, y):
+            return super().exp_below(x, y, c, rate)
+        return _elu_backward(x, c / rate, 1.0, rate, False, y).masked_fill_(y > 0, 0.0)
+
+    # One new array each where that is enough, and all else in its memory: a new one costs several passes over an old one.
+
+    def sigmoid_vjp(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().sigmoid_vjp(x, y)
+        return _sigmoid_backward(x, y.abs().neg_().sigmoid_())  # z (1 - z) with the smaller of both, so no digits are lost
+
+    def sigmoid_curve(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().sigmoid_curve(x, y)
+        return torch.mul(y, -0.5).tanh_().mul_(self.sigmoid_vjp(x, y))
+
+    def bce_logits(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().bce_logits(x, y)
+        return torch.clamp(x, min=0.0).addcmul_(x, y, value=-1.0).add_(x.abs().neg_().exp_().log1p_())
+
+    def logit_gap(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().logit_gap(x, y)
+        right, wrong = torch.sigmoid(x), torch.neg(x).sigmoid_()
+        return right.addcmul_(right, y, value=-1.0).addcmul_(wrong, y, value=-1.0)
+
+    def gelu(self, x: Value) -> Value:  # torch's own is made of erf, and has lost all digits at -9
+        return torch.mul(x, -_ROOT_HALF).erfc_().mul_(x).mul_(0.5)
+
+    def gelu_vjp(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().gelu_vjp(x, y)
+        density = torch.mul(y, y).mul_(-0.5).exp_()
+        return torch.mul(y, -_ROOT_HALF).erfc_().mul_(0.5).addcmul_(density, y, value=_BELL).mul_(x)
+
+    def gelu_tanh(self, x: Value, k: float, a: float) -> Value:
+        return torch.mul(x, x).mul_(2 * k * a).add_(2 * k).mul_(x).sigmoid_().mul_(x)
+
+    def gelu_tanh_vjp(self, x: Value, y: Value, k: float, a: float) -> Value:
+        if not _alike(x, y):
+            return super().gelu_tanh_vjp(x, y, k, a)
+        square = torch.mul(y, y)
+        z = torch.mul(square, 2 * k * a).add_(2 * k).mul_(y)
+        out = square.mul_(6 * k * a).add_(2 * k).mul_(y)
+        gate = torch.sigmoid(z)
+        return out.mul_(z.neg_().sigmoid_()).add_(1.0).mul_(gate).mul_(x)
+
+    def glu(self, x: Value, axis: int) -> Value:
+        return torch.nn.functional.glu(x, axis)

@@ -1,11 +1,13 @@
 """Functions of neural networks: ``ng.nn.gelu``, ``ng.nn.conv2d``. Each module lists what it has for users in its own ``__all__``."""
 
-from nestgrad.nn import activations, averaging, convolution, ctc, folding, normalization, padding, pooling, resizing
+from nestgrad.nn import activations, averaging, classification, convolution, ctc, folding, losses, normalization, padding, pooling, resizing
 from nestgrad.nn.activations import *
 from nestgrad.nn.averaging import *
+from nestgrad.nn.classification import *
 from nestgrad.nn.convolution import *
 from nestgrad.nn.ctc import *
 from nestgrad.nn.folding import *
+from nestgrad.nn.losses import *
 from nestgrad.nn.normalization import *
 from nestgrad.nn.padding import *
 from nestgrad.nn.pooling import *
@@ -15,9 +17,11 @@ from nestgrad.nn.resizing import *
 globals()["__all__"] = [
     *activations.__all__,
     *averaging.__all__,
+    *classification.__all__,
     *convolution.__all__,
     *ctc.__all__,
     *folding.__all__,
+    *losses.__all__,
     *normalization.__all__,
     *padding.__all__,
     *pooling.__all__,

@@ -6,9 +6,10 @@ exponentials keep their digits in both tails, in value and derivatives. Numbers 
 by them.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.elementwise import relu, sigmoid, tanh
 from nestgrad.functions.reductions import log_softmax, softmax
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make, one_axis, real
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "relu", "leaky_relu", "prelu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "hardshrink", "softshrink", "threshold",
-    "elu", "celu", "selu", "sigmoid", "log_sigmoid", "logsigmoid", "softplus", "silu", "mish", "glu",
+    "elu", "celu", "selu", "sigmoid", "log_sigmoid", "logsigmoid", "softplus", "silu", "mish", "gelu", "glu",
     "tanh", "tanhshrink", "softsign", "softmax", "softmin", "log_softmax",
 ]  # fmt: skip
 
@@ -171,6 +172,31 @@ def silu(x: Operand) -> "Tensor":
 def mish(x: Operand) -> "Tensor":
     """``x * tanh(softplus(x))``."""
     return _of("mish", x)
+
+
+def gelu(x: Operand, approximate: str = "none") -> "Tensor":
+    """``x`` times the standard normal distribution function at ``x``.
+
+    Args:
+        x: Any shape.
+        approximate: ``"none"``, or ``"tanh"``: ``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``.
+
+    Returns:
+        The value of the formula that was asked for, and its derivatives.
+
+    Raises:
+        ArgumentError: Another word.
+
+    >>> round(gelu(1.0).item(), 6), round(gelu(1.0, "tanh").item(), 6)
+    (0.841345, 0.841192)
+    """
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"gelu: got approximate {approximate!r}; expected 'none' or 'tanh'")
+    return _of("gelu", x) if approximate == "none" else _of("gelu_tanh", x, _GELU_K, _GELU_A)
+
+
+# Hendrycks & Gimpel, "Gaussian Error Linear Units" (2016).
+_GELU_K, _GELU_A = math.sqrt(2 / math.pi), 0.044715
 
 
 def glu(x: Operand, axis: int = -1) -> "Tensor":

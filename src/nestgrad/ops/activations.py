@@ -3,13 +3,18 @@
 At a kink the printed convention holds: the piecewise linear ones have the slope of the flat side, and ``elu`` is its exponential there.
 """
 
+import math
 from typing import Any
 
 from nestgrad.ops.samples import Sample, binary, calls, filled, unary
+from nestgrad.ops.splitting import splitting
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, define
 
 REAL = (-1.8, 1.8)
+_BELL = 1 / math.sqrt(2 * math.pi)
 WIDE = filled((7,), -4.0, 4.0)  # all pieces, no kink
+
+_PAIR = binary(REAL, (-4.0, 4.0)).calls[1:4]
 
 # Rules of what is linear in pieces: x by the piece in which y is, in which nothing changes with y.
 _GATE = ([0.3, -1.2, 0.9, 1.4], [0.5, -0.7, 2.0, -3.5])
@@ -44,6 +49,9 @@ for _name in ("hardshrink", "softshrink"):
            samples=calls(Sample((WIDE,), {"c": 0.5}), special={(-0.5, 0.5): FLAT, (0.5, 0.5): FLAT}))
 
 # quadratic in one piece
+define("huber(x, delta)", ELEMENTWISE, lambda b, x, delta: b.hardtanh(x, -delta, delta),
+       samples=calls(Sample((WIDE,), {"delta": 1.5}),
+                     special={(1.5, 1.5): (1.5, 0.0, 0.0), (-1.5, 1.5): (-1.5, 0.0, 0.0), (0.0, 1.5): (0.0, 1.0, 0.0)}))
 define("hardswish(x)", ELEMENTWISE, lambda b, g, x: b.hardswish_vjp(g, x),
        samples=calls(Sample((WIDE,)), special={-3.0: FLAT, 3.0: (1.0, 0.0, 0.0), 0.0: (0.5, 1 / 3, 0.0)}))
 define("hardswish_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.hardswish_vjp(g, y),
@@ -56,20 +64,29 @@ define("elu(x, alpha, scale, rate)", ELEMENTWISE, lambda b, g, x, alpha, scale, 
        defaults=(1.0, 1.0), samples=calls(
     Sample((WIDE,), _ELU), special={(0.0, 1.5, 1.2, 0.8): (_SLOPE, _SLOPE * 0.8, _SLOPE * 0.8**2)}))
 define("elu_vjp(x, y, alpha, scale, rate)", ELEMENTWISE, lambda b, g, y, alpha, scale, rate: b.elu_vjp(g, y, alpha, scale, rate),
-       lambda b, g, x, y, alpha, scale, rate: b.scale(b.exp_below(b.mul(g, x), y, rate), alpha * scale * rate**2), defaults=(1.0, 1.0),
+       lambda b, g, x, y, alpha, scale, rate: b.exp_below(b.mul(g, x), y, alpha * scale * rate**2, rate), defaults=(1.0, 1.0),
        samples=calls(*(Sample(s.arrays, _ELU) for s in binary(REAL, REAL).calls[1:4])))
-# x exp(rate y), and 0 where y > 0
-define("exp_below(x, y, rate)", ELEMENTWISE, lambda b, g, y, rate: b.exp_below(g, y, rate),
+# c x exp(rate y), and 0 where y > 0
+define("exp_below(x, y, c, rate)", ELEMENTWISE, lambda b, g, y, c, rate: b.exp_below(g, y, c, rate),
        lambda b, g, out, rate: b.scale(b.mul(g, out), rate),
-       samples=calls(*(Sample(s.arrays, {"rate": 0.8}) for s in binary(REAL, REAL).calls[1:4])))
+       samples=calls(*(Sample(s.arrays, {"c": 1.2, "rate": 0.8}) for s in binary(REAL, REAL).calls[1:4])))
 
 # made of the logistic function s, of which both tails keep their digits: s(-y), never 1 - s(y)
-# x s(sign y), the rule of softplus and of log_sigmoid; its own derivatives are made of it again
+def _turned(b: Any, g: Any, sign: int) -> Any:
+    return g if sign > 0 else b.neg(g)
+
+
+# x s(sign y), the rule of softplus and of log_sigmoid
 define("gated(x, y, sign)", ELEMENTWISE, lambda b, g, y, sign: b.gated(g, y, sign),
-       lambda b, g, x, y, sign: b.scale(b.gated(b.gated(b.mul(g, x), y, sign), y, -sign), float(sign)), by_parts=True,
-       samples=calls(*(Sample(s.arrays, {"sign": sign}) for sign in (1, -1) for s in binary(REAL, REAL).calls[1:3])))
-define("sigmoid(x)", ELEMENTWISE, lambda b, g, x, out: b.gated(b.mul(g, out), x, -1),
-       samples=unary(*REAL, special={0.0: (0.25, 0.0, -0.125)}))
+       lambda b, g, x, y, sign: _turned(b, b.sigmoid_vjp(b.mul(g, x), y), sign), by_parts=True,
+       samples=calls(*(Sample(s.arrays, {"sign": sign}) for sign in (1, -1) for s in _PAIR[:2])))
+define("sigmoid(x)", ELEMENTWISE, lambda b, g, x: b.sigmoid_vjp(g, x), samples=unary(*REAL, special={0.0: (0.25, 0.0, -0.125)}))
+# x s'(y) and x s''(y): s' = s(y) s(-y), s'' = -s' tanh(y / 2), and the third is s' (1 - 6 s')
+define("sigmoid_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.sigmoid_vjp(g, y), lambda b, g, x, y: b.sigmoid_curve(b.mul(g, x), y),
+       by_parts=True, samples=calls(*_PAIR))
+define("sigmoid_curve(x, y)", ELEMENTWISE, lambda b, g, y: b.sigmoid_curve(g, y), lambda b, g, x, y: b.mul(
+    b.sigmoid_vjp(b.mul(g, x), y), b.sub(1.0, b.scale(b.mul(b.sigmoid(y), b.sigmoid(b.neg(y))), 6.0))), by_parts=True,
+    samples=calls(*_PAIR))
 define("softplus(x)", ELEMENTWISE, lambda b, g, x: b.gated(g, x, 1), samples=unary(*REAL, special={0.0: (0.5, 0.25, 0.0)}))
 define("log_sigmoid(x)", ELEMENTWISE, lambda b, g, x: b.gated(g, x, -1), samples=calls(Sample((WIDE,)), special={0.0: (0.5, -0.25, 0.0)}))
 define("glu(x, axis)", COMPOSITE, lambda b, x, axis: _glu(b, x, axis), samples=calls(
@@ -79,18 +96,18 @@ define("glu(x, axis)", COMPOSITE, lambda b, x, axis: _glu(b, x, axis), samples=c
 def _glu(b: Any, x: Any, axis: int) -> Any:
     """The first half, by the logistic function of the second."""
     n = b.shape(x)[axis] // 2
-    all_before = (slice(None),) * axis
-    return b.gated(b.getitem(x, (*all_before, slice(0, n))), b.getitem(x, (*all_before, slice(n, 2 * n))), 1)
+    first, second = splitting(2).of(b)(x, (n, n), axis)
+    return b.gated(first, second, 1)
 
 
 def _silu_curve(b: Any, g: Any, x: Any, y: Any) -> Any:
-    """``g x silu''(y)``, with ``silu'' = s(y) s(-y) (2 - y tanh(y / 2))``."""
-    return b.mul(b.gated(b.gated(b.mul(g, x), y, 1), y, -1), b.sub(2.0, b.mul(y, b.tanh(b.scale(y, 0.5)))))
+    """``g x silu''(y)``, with ``silu'' = s'(y) (2 - y tanh(y / 2))``."""
+    return b.mul(b.sigmoid_vjp(b.mul(g, x), y), b.sub(2.0, b.mul(y, b.tanh(b.scale(y, 0.5)))))
 
 
 define("silu(x)", ELEMENTWISE, lambda b, g, x: b.silu_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.5, 0.5, 0.0)}))
 define("silu_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.silu_vjp(g, y), _silu_curve, by_parts=True,
-       samples=calls(*binary(REAL, (-4.0, 4.0)).calls[1:4]))
+       samples=calls(*_PAIR))
 
 
 def _mish_curve(b: Any, g: Any, x: Any, y: Any) -> Any:
@@ -104,10 +121,39 @@ def _mish_curve(b: Any, g: Any, x: Any, y: Any) -> Any:
 
 define("mish(x)", ELEMENTWISE, lambda b, g, x: b.mish_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.6, 0.64, -0.096)}))
 define("mish_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.mish_vjp(g, y), _mish_curve, by_parts=True,
-       samples=calls(*binary(REAL, (-4.0, 4.0)).calls[1:4]))
+       samples=calls(*_PAIR))
 
 # made of tanh and of quotients
 define("tanhshrink(x)", ELEMENTWISE, lambda b, x, out: b.square(b.sub(x, out)),
        samples=calls(Sample((WIDE,)), special={0.0: (0.0, 0.0, 2.0)}))
 define("softsign(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.square(b.add(b.abs(x), 1.0))),
        samples=calls(Sample((WIDE,)), special={0.0: (1.0, 0.0, 0.0)}))
+
+
+# made of the normal distribution
+define("gelu(x)", ELEMENTWISE, lambda b, g, x: b.gelu_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.5, 2 * _BELL, 0.0)}))
+define("gelu_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.gelu_vjp(g, y), lambda b, g, x, y: b.mul(
+    b.mul(b.mul(g, x), b.bell(y)), b.sub(2.0, b.square(y))), by_parts=True, samples=calls(*_PAIR))
+
+
+def _gelu_tanh_curve(b: Any, g: Any, x: Any, y: Any, k: float, a: float) -> Any:
+    """``g x f''(y)`` of ``f(y) = y s(z)``, with ``z = 2 k (y + a y^3)``: ``s'(z) (2 z' + y z'' - y z'^2 tanh(z / 2))``."""
+    square = b.square(y)
+    half = b.mul(y, b.add(b.scale(square, k * a), k))
+    rate = b.add(b.scale(square, 6 * k * a), 2 * k)
+    twice = b.add(b.scale(square, 24 * k * a), 4 * k)
+    return b.mul(b.sigmoid_vjp(b.mul(g, x), b.scale(half, 2.0)), b.sub(twice, b.mul(b.mul(y, b.tanh(half)), b.square(rate))))
+
+
+# x s(2 k (x + a x^3)), with the numbers that come near gelu
+_NEAR = {"k": 0.8, "a": 0.05}
+define("gelu_tanh(x, k, a)", ELEMENTWISE, lambda b, g, x, k, a: b.gelu_tanh_vjp(g, x, k, a),
+       samples=calls(Sample((WIDE,), _NEAR), special={(0.0, 0.8, 0.05): (0.5, 0.8, 0.0)}))
+define("gelu_tanh_vjp(x, y, k, a)", ELEMENTWISE, lambda b, g, y, k, a: b.gelu_tanh_vjp(g, y, k, a), _gelu_tanh_curve, by_parts=True,
+       samples=calls(*(Sample(s.arrays, _NEAR) for s in _PAIR)))
+
+# the loss of the logistic function: -y log s(x) - (1 - y) log s(-x); logit_gap is its derivative by x, s(x) - y
+define("bce_logits(x, y)", ELEMENTWISE, lambda b, x, y: b.logit_gap(x, y), lambda b, g, x: b.neg(b.mul(g, x)),
+       samples=calls(*binary((-4.0, 4.0), (0.0, 1.0)).calls[1:4]))
+define("logit_gap(x, y)", ELEMENTWISE, lambda b, g, x: b.sigmoid_vjp(g, x), lambda b, g: b.neg(g), by_parts=True,
+       samples=calls(*binary((-4.0, 4.0), (0.0, 1.0)).calls[1:4]))
