@@ -20,14 +20,6 @@ class NotThere(LookupError):
 
 
 NEEDED = {
-    "adaptive_avg_pool1d": "pooling",
-    "avg_pool1d": "pooling",
-    "conv1d": "convolution",
-    "conv2d": "convolution",
-    "conv_transpose1d": "convolution",
-    "interpolate_nearest": "resampling",
-    "max_pool1d": "pooling",
-    "max_pool2d": "pooling",
 }
 """Words that nestgrad has no operation for yet, and what brings it."""
 
@@ -118,5 +110,6 @@ WORDS: dict[str, Any] = {
     "mask_where": lambda x, m, v: ng.where(m, v, x),
     "mask_fill": lambda x, m, v: ng.where(m, v, x),
     "abs": abs,
+    "interpolate_nearest": lambda x, size: ng.nn.interpolate(x, size),
     "ctc_loss": lambda x, targets, lengths, sizes, blank: ng.nn.ctc_loss(x, targets, lengths, sizes, blank, reduction="none"),
 }

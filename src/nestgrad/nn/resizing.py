@@ -37,7 +37,8 @@ def interpolate(
     Args:
         x: Shape (samples, channels, *spatial axes), one to three of these.
         size: Of the result; an int, or one for each axis.
-        scale_factor: By what to multiply the size instead; the result is rounded down, and positions are those of the factor.
+        scale_factor: By what to multiply the size instead; the result is rounded down, and positions are those of the factor. An axis that
+            keeps its size all the same is left as it is in modes ``"nearest"`` and ``"linear"``.
         mode: ``"nearest"``: entry ``floor(k * n / m)``. ``"nearest-exact"``: ``floor((k + 1/2) * n / m)``. ``"linear"``, ``"bilinear"``,
             ``"trilinear"``: between neighbours, for one, two, three axes. ``"bicubic"``: by cubic polynomials. ``"area"``: the mean, as
             ``adaptive_avg_pool2d``.
@@ -75,7 +76,7 @@ def interpolate(
     value = real(x) if linear else x.value
     for k, (before, after, scale) in enumerate(zip(shape[2:], sizes, scales, strict=True)):
         if linear:
-            if before != after or scale != 1.0:
+            if before != after or (mode == "bicubic" and scale != 1.0):
                 step = scale if not align_corners else (before - 1) / (after - 1) if after > 1 else 0.0
                 taps = (_cubic if mode == "bicubic" else _linear)(before, after, step, bool(align_corners))
                 value = along(x.b, value, k - n, _matrix(x.b.base, x.b.dtype(value), before, taps))
@@ -106,7 +107,7 @@ def _target(shape: tuple[int, ...], size: Any, scale_factor: Any) -> tuple[tuple
 
 def _positions(n: int, m: int, scale: float, middle: bool, sized: bool) -> list[int]:
     """The nearest entries; in whole numbers where the size is given."""
-    if sized:
+    if sized or (n == m and not middle):
         return [(2 * k + 1) * n // (2 * m) if middle else k * n // m for k in range(m)]
     shift = 0.5 if middle else 0.0
     return [min(floor((k + shift) * scale), n - 1) for k in range(m)]
