@@ -1,6 +1,6 @@
 """A backend of fifty digits: NumPy's object arrays, filled with the numbers of mpmath.
 
-It defines what ``REQUIRED`` names and nothing else; all the rest comes from the defaults.
+It defines what ``REQUIRED`` names and the special functions whose defaults end at double precision; all the rest comes from the defaults.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ mp = MPContext()
 mp.dps = 50
 
 
-def each(function: Any, n: int = 1) -> Any:
+def over(function: Any, n: int = 1) -> Any:
     """``function`` of numbers made a function of arrays; what is no real number becomes NaN, as in other backends."""
 
     def real(*xs: Any) -> Any:
@@ -22,7 +22,12 @@ def each(function: Any, n: int = 1) -> Any:
         return mp.nan if isinstance(y, mp.mpc) else y
 
     loop = np.frompyfunc(real, n, 1)
-    return staticmethod(lambda *xs: np.asarray(loop(*xs), object))
+    return lambda *xs: np.asarray(loop(*xs), object)
+
+
+def each(function: Any, n: int = 1) -> Any:
+    """The same as a method."""
+    return staticmethod(over(function, n))
 
 
 def quotient(x: Any, y: Any) -> Any:
@@ -35,6 +40,58 @@ def power(x: Any, y: Any) -> Any:
 
 def greater(x: Any, y: Any) -> Any:
     return x if x > y or x != x else y
+
+
+def pole(x: Any) -> bool:
+    return bool(x > 0 or x != mp.floor(x))
+
+
+def inverse(x: Any) -> Any:
+    """The inverse of erf, which is NaN outside of its domain, and infinite at its ends."""
+    return mp.erfinv(x) if abs(x) < 1 else x * mp.inf if abs(x) == 1 else mp.nan
+
+
+def more(function: Any) -> Any:
+    """``function`` with digits for what cancels in it."""
+
+    def call(*args: Any) -> Any:
+        with mp.workdps(mp.dps + 60):
+            return function(*args)
+
+    return call
+
+
+@more
+def sinc(x: Any, n: int) -> Any:
+    """The ``n``-th derivative of sin(pi x) / (pi x): by recurrence, and by its series near 0."""
+    z = mp.pi * x
+    if abs(z) < 20 + n:
+        terms = (((-1) ** ((m + n) // 2) * z**m / (mp.factorial(m) * (m + n + 1))) for m in range(n % 2, 240 + 4 * n, 2))
+        return +mp.fsum(terms) * mp.pi**n
+    f = mp.sin(z) / z
+    for k in range(1, n + 1):
+        f = (mp.sin(z + k * mp.pi / 2) - k * f) / z
+    return f * mp.pi**n
+
+
+@more
+def scaled_tail(x: Any, n: int) -> Any:
+    """The ``n``-th derivative of exp(x^2) erfc(x)."""
+    before, f = mp.zero, mp.exp(x * x) * mp.erfc(x)
+    for k in range(n):
+        before, f = f, 2 * x * f + (2 * k * before if k else -2 / mp.sqrt(mp.pi))
+    return f
+
+
+@more
+def cumulant(x: Any, n: int) -> Any:
+    """The ``n``-th derivative of the logarithm of the normal distribution function."""
+    d = [mp.npdf(x) / mp.ncdf(x)]
+    gap = [x + d[0]]
+    for k in range(1, n):
+        d.append(-mp.fsum(mp.binomial(k - 1, j) * d[j] * gap[k - 1 - j] for j in range(k)))
+        gap.append(d[-1] + (k == 1))
+    return d[-1]
 
 
 def arithmetic(ufunc: np.ufunc) -> Any:
@@ -76,6 +133,26 @@ class MpmathBackend(Backend):
     div, pow, exp, log = each(quotient, 2), each(power, 2), each(mp.exp), each(lambda x: mp.log(x) if x else -mp.inf)
     sin, cos, atan, tanh, sqrt, erf = map(each, (mp.sin, mp.cos, mp.atan, mp.tanh, mp.sqrt, mp.erf))
     _floor = each(lambda x: mp.floor(x) if mp.isfinite(x) else x)
+
+    erfc, erfinv, lgamma = map(each, (mp.erfc, inverse, lambda x: mp.re(mp.loggamma(x)) if pole(x) else mp.inf))
+
+    def sinc_slope(self, x: Any, n: int) -> Any:
+        return over(lambda v: sinc(v, n))(x)
+
+    def erfcx_slope(self, x: Any, n: int) -> Any:
+        return over(lambda v: scaled_tail(v, n))(x)
+
+    def log_ndtr(self, x: Any) -> Any:
+        return over(lambda v: mp.log(mp.ncdf(v)) if v < 0 else mp.log1p(-mp.ncdf(-v)))(x)
+
+    def log_ndtr_slope(self, x: Any, n: int) -> Any:
+        return over(lambda v: cumulant(v, n))(x)
+
+    def polygamma(self, x: Any, n: int) -> Any:
+        return over(lambda v: mp.psi(n, v) if pole(v) else mp.inf)(x)
+
+    def digamma(self, x: Any) -> Any:
+        return self.polygamma(x, 0)
 
     def floor(self, x: Any) -> Any:
         return self._floor(x) if x.dtype == object else x

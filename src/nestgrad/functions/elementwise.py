@@ -256,9 +256,13 @@ def ceil(x: Operand) -> "Tensor":
     return as_tensor(x).ceil()
 
 
-def round(x: Operand) -> "Tensor":
-    """Nearest whole number, halves to the even one; a constant."""
-    return as_tensor(x).round()
+def round(x: Operand, decimals: int = 0) -> "Tensor":
+    """Nearest number of so many decimals, negative for tens, halves to the even one; a constant.
+
+    >>> round(0.5).item(), round(2.675, 1).item()
+    (0.0, 2.7)
+    """
+    return as_tensor(x).round(decimals)
 
 
 def isnan(x: Operand) -> "Tensor":

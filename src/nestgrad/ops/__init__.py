@@ -52,6 +52,9 @@ from nestgrad.ops import (
     sorting as sorting,
 )
 from nestgrad.ops import (
+    splitting as splitting,
+)
+from nestgrad.ops import (
     special as special,
 )
 from nestgrad.ops import (

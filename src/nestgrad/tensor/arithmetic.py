@@ -59,7 +59,7 @@ class Arithmetic(Handle):
 
     def __matmul__(self, other: Operand) -> "Tensor":
         """Product of matrices, vectors, or stacks of matrices, as ``np.matmul``."""
-        return matmul(self, other) if can_meet(self.b, other) else _unknown("matmul", self.b, other)
+        return matmul(self, other) if can_meet(self.b, other) else unknown("matmul", self.b, other)
 
     def __radd__(self, other: Operand) -> "Tensor":
         """Sum."""
@@ -82,7 +82,7 @@ class Arithmetic(Handle):
 
     def __rmatmul__(self, other: Operand) -> "Tensor":
         """Product of matrices."""
-        return matmul(other, self) if can_meet(self.b, other) else _unknown("matmul", self.b, other)
+        return matmul(other, self) if can_meet(self.b, other) else unknown("matmul", self.b, other)
 
     def __pow__(self, exponent: Operand) -> "Tensor":
         """Power. Integer exponents are exact at 0 and for negative bases, at every order; ``x**0`` keeps its (zero) derivative."""
@@ -182,7 +182,7 @@ def _binary(name: str, x: Any, y: Any) -> "Tensor":
         return make(x.b, getattr(x.b, name)(p, q), marks)
     known, other = (x, y) if isinstance(x, Handle) else (y, x)
     if not can_meet(known.b, other):
-        return _unknown(name, known.b, other)
+        return unknown(name, known.b, other)
     if is_scalar(other):  # NumPy's float, or a bool
         number = float(other) if isinstance(other, float) else int(other)
         return _binary(name, x, number) if known is x else _binary(name, number, y)
@@ -226,13 +226,13 @@ def _whole(exponent: Any) -> int | None:
 
 
 def _compare(name: str, x: Any, y: Any) -> "Tensor":
-    return test(name, x, y) if can_meet(x.b, y) else _unknown(name, x.b, y)
+    return test(name, x, y) if can_meet(x.b, y) else unknown(name, x.b, y)
 
 
 def _logical(name: str, sign: str, x: Any, *others: Any) -> "Tensor":
     for other in others:
         if not can_meet(x.b, other):
-            return _unknown(name, x.b, other)
+            return unknown(name, x.b, other)
     for operand in (x, *others):
         tensor = as_tensor(operand, x.b)
         if tensor.b.base.kind(bare(tensor.value)) != "bool":
@@ -243,7 +243,7 @@ def _logical(name: str, sign: str, x: Any, *others: Any) -> "Tensor":
     return test(name, x, *others)
 
 
-def _unknown(name: str, b: Any, other: Any) -> "Tensor":
+def unknown(name: str, b: Any, other: Any) -> "Tensor":
     """Leave it to Python to ask the other operand; but raise for what is known to give no answer, or a wrong one.
 
     Raises:

@@ -126,10 +126,6 @@ class Elementwise(Handle):
         """Smallest integer not below; a constant."""
         return make(self.b, self.b.ceil(self.value), NONE)
 
-    def round(self) -> "Tensor":
-        """Nearest integer, halves to even; a constant."""
-        return make(self.b, self.b.round(self.value), NONE)
-
     def isnan(self) -> "Tensor":
         """Whether an entry is NaN."""
         return make(self.b, self.b.isnan(self.value), NONE)

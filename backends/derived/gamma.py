@@ -1,0 +1,149 @@
+"""The gamma function's family in terms of the required operations, to double precision.
+
+To the right by asymptotic series in ``z = x + 10``, to which recurrences lead; to the left by reflection.
+"""
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from nestgrad.backends.derived.elementary import Elementary
+from nestgrad.backends.primitives import Value
+
+_STEPS = 10
+_EULER = 0.57721566490153286061
+
+
+class Gamma(Elementary):
+    """The gamma function, its logarithm and that one's derivatives, elementwise."""
+
+    def lgamma(self, x: Value) -> Value:
+        """The logarithm of the size of the gamma function: infinite at 0 and at negative whole numbers."""
+        right = self.lt(0.5, x)
+        z = self.where(right, x, self.sub(1, x))
+        out = self._lgamma_right(z)
+        sine, _ = turned(self, self.where(right, 0.5, x))
+        mirrored = self.sub(self.log(self.div(self._pi(x), self.abs(sine))), out)
+        return self.where(self.lt(self.abs(x), math.inf), self.where(right, out, mirrored), self.abs(x))
+
+    def _lgamma_right(self, x: Value) -> Value:
+        near = self.lt(x, 2.5)
+        # about 1 and 2, where it is 0: t (1 - euler) + sum (-1)^k (zeta(k) - 1) t^k / k, Abramowitz and Stegun 6.1.33
+        one = self.lt(x, 1.5)
+        t = self.where(near, self.sub(x, self.where(one, 1.0, 2.0)), 0)
+        series: Any = 0.0
+        for k in range(30, 1, -1):
+            series = self.mul(self.add(series, (-1.0) ** k * zeta_less_one(k) / k), t)
+        series = self.mul(self.add(series, 1 - _EULER), t)
+        series = self.where(one, self.sub(series, self.log1p(self.where(one, t, 0))), series)
+        far = self.where(near, 3.0, x)
+        steps = self.where(self.lt(far, 1000.0), far, 0.5)
+        product = steps
+        for k in range(1, _STEPS):
+            product = self.mul(product, self.add(steps, float(k)))
+        z = self.where(self.lt(far, 1000.0), self.add(far, float(_STEPS)), far)
+        w = self.reciprocal(z)
+        tail = _series(self, self.square(w), [bernoulli(2 * j) / (2 * j * (2 * j - 1)) for j in range(1, 9)])
+        half_log = self.scale(self.log(self.scale(self._pi(z), 2.0)), 0.5)
+        stirling = self.add(self.sub(self.mul(self.sub(z, 0.5), self.log(z)), z), self.add(half_log, self.mul(tail, w)))
+        stirling = self.where(self.lt(far, 1000.0), self.sub(stirling, self.log(product)), stirling)
+        return self.where(near, series, stirling)
+
+    def digamma(self, x: Value) -> Value:
+        """The derivative of lgamma: infinite or NaN at 0 and at negative whole numbers."""
+        right = self.lt(0, x)
+        z = self.where(right, x, self.sub(1, x))
+        total = None
+        for k in range(_STEPS):
+            term = self.reciprocal(self.add(z, float(k)))
+            total = term if total is None else self.add(total, term)
+        far = self.add(z, float(_STEPS))
+        w = self.reciprocal(far)
+        tail = self.mul(_series(self, self.square(w), [bernoulli(2 * j) / (2 * j) for j in range(1, 9)]), self.square(w))
+        out = self.sub(self.sub(self.sub(self.log(far), self.scale(w, 0.5)), tail), total)
+        return self.where(right, out, self.sub(out, self._mirror(self.where(right, 0.5, x), 0)))
+
+    def polygamma(self, x: Value, n: int) -> Value:
+        """The ``n``-th derivative of digamma."""
+        if n == 0:
+            return self.digamma(x)
+        right = self.lt(0, x)
+        out = self.scale(self._hurwitz(self.where(right, x, self.sub(1, x)), n + 1), (-1.0) ** (n + 1) * math.factorial(n))
+        mirror = self._mirror(self.where(right, 0.5, x), n)
+        return self.where(right, out, self.sub(out if n % 2 == 0 else self.neg(out), mirror))
+
+    def _hurwitz(self, x: Value, s: int) -> Value:
+        """``sum 1 / (x + k)^s`` by Euler and Maclaurin, ``x`` positive."""
+        steps = _STEPS + s // 2
+        total = None
+        for k in range(steps):
+            term = self.powi(self.reciprocal(self.add(x, float(k))), s)
+            total = term if total is None else self.add(total, term)
+        w = self.reciprocal(self.add(x, float(steps)))
+        rising, terms = Fraction(1), []
+        for j in range(1, 12):  # B_2j / (2j)! times s (s+1) ... (s+2j-2)
+            rising *= s if j == 1 else (s + 2 * j - 3) * (s + 2 * j - 2)
+            terms.append(bernoulli(2 * j) * rising / math.factorial(2 * j))
+        tail = self.mul(_series(self, self.square(w), terms), self.square(w))
+        inner = self.add(self.add(self.scale(w, 0.5), 1 / (s - 1)), tail)
+        return self.add(total, self.mul(inner, self.powi(w, s - 1)))
+
+    def _mirror(self, x: Value, n: int) -> Value:
+        """The ``n``-th derivative of ``pi cot(pi x)``, a polynomial in the cotangent."""
+        sine, cosine = turned(self, x)
+        c = self.div(cosine, sine)
+        coefficients = cotangents(n)
+        out: Any = None
+        for a in reversed(coefficients):
+            out = float(a) if out is None else self.add(self.mul(c, out), float(a))
+        return self.mul(out, self.powi(self._pi(x), n + 1))
+
+
+def turned(b: Any, x: Value) -> tuple[Value, Value]:
+    """Sine and cosine of ``pi x`` but for a common sign, exactly 0 where they are."""
+    pi = b.scale(b.atan(b.asarray(1.0, b.dtype(x))), 4.0)
+    r = b.mul(b.sub(x, b.round(x)), pi)
+    return b.sin(r), b.cos(r)
+
+
+def _series(b: Any, x: Value, coefficients: list[Fraction]) -> Value:
+    """A polynomial by Horner's rule."""
+    out: Any = float(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        out = b.add(b.mul(x, out), float(c))
+    return out
+
+
+@cache
+def bernoulli(n: int) -> Fraction:
+    """The Bernoulli number ``B_n``."""
+    if n == 0:
+        return Fraction(1)
+    return -sum((math.comb(n + 1, k) * bernoulli(k) for k in range(n)), Fraction(0)) / (n + 1)
+
+
+@cache
+def zeta_less_one(s: int) -> float:
+    """``1/2^s + 1/3^s + ...``, by Euler and Maclaurin."""
+    n = 20
+    near = math.fsum(float(m) ** -s for m in range(2, n))
+    tail, rising = n ** (1.0 - s) / (s - 1) + 0.5 * float(n) ** -s, float(s)
+    for j in range(1, 8):
+        tail += float(bernoulli(2 * j)) / math.factorial(2 * j) * rising * float(n) ** (1 - s - 2 * j)
+        rising *= (s + 2 * j - 1) * (s + 2 * j)
+    return near + tail
+
+
+@cache
+def cotangents(n: int) -> tuple[int, ...]:
+    """Coefficients of the ``n``-th derivative of cot as a polynomial in cot: each is minus the derivative times ``1 + c^2``."""
+    if n == 0:
+        return (0, 1)
+    p = cotangents(n - 1)
+    slope = [k * p[k] for k in range(1, len(p))]
+    out = [0] * (len(slope) + 2)
+    for k, a in enumerate(slope):
+        out[k] -= a
+        out[k + 2] -= a
+    return tuple(out)

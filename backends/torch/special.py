@@ -1,0 +1,83 @@
+"""Special functions: torch's own where they are accurate everywhere, in as few new arrays as there can be."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from nestgrad.backends.base import Backend, Value
+from nestgrad.backends.derived.special import mills_left, mills_right, sinc_near, tail_ratios
+
+
+class Special(Backend):
+    """Functions of the error function's and of the gamma function's families, and sinc."""
+
+    sinc: Any = torch.sinc
+    erfc: Any = torch.erfc
+    erfcx: Any = torch.special.erfcx
+    erfinv: Any = torch.erfinv
+    log_ndtr: Any = torch.special.log_ndtr
+    lgamma: Any = torch.lgamma
+    digamma: Any = torch.digamma
+
+    def sinc_slope(self, x: Value, n: int) -> Value:
+        if n == 0:
+            return torch.sinc(x)
+        near = torch.abs(x) < (1.0 + n / 2) / math.pi
+        turned = torch.mul(x, 0.5).round_().mul_(-2.0).add_(x).mul_(math.pi)  # exact, so that far out no digits are lost
+        z = torch.mul(x, math.pi)
+        sine, cosine = torch.sin(turned), turned.cos_()
+        out = torch.div(sine, z)
+        for k in range(1, n + 1):  # z f^(k) + k f^(k-1) = sin^(k)(z)
+            out = out.mul_(-k).add_(sine if k % 2 == 0 else cosine, alpha=1 if k % 4 in (0, 1) else -1).div_(z)
+        return _patched(out, near, z, lambda v: sinc_near(self, v, n)).mul_(math.pi**n)
+
+    def gauss(self, x: Value) -> Value:
+        return torch.square(x).neg_().exp_().mul_(2 / math.sqrt(math.pi))
+
+    def widening(self, x: Value) -> Value:
+        return torch.square(x).exp_().mul_(math.sqrt(math.pi) / 2)
+
+    def bell(self, x: Value) -> Value:
+        return torch.square(x).mul_(-0.5).exp_().mul_(1 / math.sqrt(2 * math.pi))
+
+    def erfcx_slope(self, x: Value, n: int) -> Value:
+        scaled, before, c = torch.special.erfcx(x), torch.zeros_like(x), 2 / math.sqrt(math.pi)
+        out = scaled
+        for k in range(n):  # E' = 2 x E - c and E^(k+1) = 2 x E^(k) + 2 k E^(k-1)
+            step = torch.mul(x, out).mul_(2.0)
+            out, before = (step.sub_(c) if k == 0 else step.add_(before, alpha=2.0 * k)), out
+
+        def right(v: Any) -> Any:
+            y = torch.special.erfcx(v)
+            for ratio in tail_ratios(self, v, n):
+                y = y.mul_(ratio).neg_()
+            return y
+
+        return _patched(out, x > 1.0, x, right) if n else out
+
+    def ndtr(self, x: Value) -> Value:
+        return torch.mul(x, -math.sqrt(0.5)).erfc_().mul_(0.5)  # torch's own is 0 to the left of -9
+
+    def log_ndtr_slope(self, x: Value, n: int) -> Value:
+        d = torch.special.erfcx(torch.mul(x, -math.sqrt(0.5))).reciprocal_().mul_(math.sqrt(2 / math.pi))
+        if n == 1:
+            return d
+        out = torch.add(x, d).mul_(d).neg_() if n == 2 else mills_right(self, x, d, n)
+        return _patched(out, x < -3.0, x, lambda v: mills_left(self, v, n))
+
+    def polygamma(self, x: Value, n: int) -> Value:
+        if n == 0:
+            return torch.digamma(x)
+        # torch's trigamma has nine digits, and its zeta takes as many steps as x is negative
+        order = torch.tensor(n + 1.0, dtype=x.dtype, device=x.device)
+        out = torch.special.zeta(order, torch.abs(x)).mul_((-1.0) ** (n + 1) * math.factorial(n))
+        return _patched(out, x < 0, x, lambda v: super(Special, self).polygamma(v, n))
+
+
+def _patched(out: torch.Tensor, where: torch.Tensor, x: torch.Tensor, f: Callable[[Any], Any]) -> torch.Tensor:
+    """``out``, a new array, with ``f(x)`` where it is asked for, computed nowhere else."""
+    if bool(where.any()):
+        out[where] = f(x[where])
+    return out
