@@ -20,8 +20,9 @@ class Sorting(Backend):
         return super().topk(x, k, axis, largest)
 
     def ranked(self, x: Value, ranks: tuple[int, ...], axis: int) -> tuple[Value, Value]:
-        if x.numel() > 1000 and x.is_floating_point() and ranks == tuple(range(ranks[0], ranks[-1] + 1)) and len(ranks) < 3:
-            found = _selected(x, ranks[0], len(ranks), axis)
+        first = ranks[0]
+        if x.numel() > 1000 and x.is_floating_point() and ranks in ((first,), (first, first + 1)):
+            found = _selected(x, first, len(ranks), axis)
             if found is not None:
                 return found
         return super().ranked(x, ranks, axis)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "sum", "mean", "prod", "max", "min", "var", "norm", "logsumexp", "softmax", "log_softmax", "argmax", "argmin",
+    "any", "all", "count_nonzero", "ptp", "aminmax",
 ]  # fmt: skip
 
 
@@ -52,9 +53,16 @@ def var(x: Operand, axis: Axis = None, correction: int = 0, keepdims: bool = Fal
     return as_tensor(x).var(axis, correction, keepdims)
 
 
-def norm(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
-    """Euclidean norm over the axes. At the origin its first derivative is given as 0; higher ones come out as NaN."""
-    return as_tensor(x).norm(axis, keepdims)
+def norm(x: Operand, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> "Tensor":
+    """Norm over the axes, as of a vector: Euclid's, or of another order: any positive number, 0, or plus or minus infinity.
+
+    At the origin its first derivative is given as 0; higher ones come out as NaN.
+
+    >>> from nestgrad import tensor
+    >>> norm(tensor([3.0, -4.0])).item(), norm(tensor([3.0, -4.0]), ord=1).item()
+    (5.0, 7.0)
+    """
+    return as_tensor(x).norm(axis, keepdims, ord)
 
 
 def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
@@ -70,6 +78,48 @@ def softmax(x: Operand, axis: int = -1) -> "Tensor":
 def log_softmax(x: Operand, axis: int = -1) -> "Tensor":
     """``x - logsumexp(x)`` along an axis, without the loss of small terms. The shape stays."""
     return as_tensor(x).log_softmax(axis)
+
+
+def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+    """Whether an entry is True, or not 0; a constant. False over no entries."""
+    return as_tensor(x).any(axis, keepdims)
+
+
+def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+    """Whether every entry is True, or not 0; a constant. True over no entries."""
+    return as_tensor(x).all(axis, keepdims)
+
+
+def count_nonzero(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+    """How many entries are not 0, as int64; a constant. NaN is not 0.
+
+    >>> from nestgrad import tensor
+    >>> count_nonzero(tensor([[0.0, 1.0], [2.0, 3.0]]), axis=0).tolist()
+    [1, 2]
+    """
+    return (as_tensor(x) != 0).sum(axis, keepdims)
+
+
+def ptp(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
+    """The greatest entry less the smallest; equal ones share the derivative evenly. ``ShapeError`` over no entries.
+
+    >>> from nestgrad import tensor
+    >>> ptp(tensor([3.0, -1.0, 2.0])).item()
+    4.0
+    """
+    least, greatest = aminmax(x, axis, keepdims)
+    return greatest - least
+
+
+def aminmax(x: Operand, axis: Axis = None, keepdims: bool = False) -> "tuple[Tensor, Tensor]":
+    """The smallest entry and the greatest; equal ones share the derivative evenly. ``ShapeError`` over no entries.
+
+    >>> from nestgrad import tensor
+    >>> [v.item() for v in aminmax(tensor([3.0, -1.0, 2.0]))]
+    [-1.0, 3.0]
+    """
+    x = as_tensor(x)
+    return x.min(axis, keepdims), x.max(axis, keepdims)
 
 
 def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> "Tensor":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
 from nestgrad.functions.shaping import concat
-from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, is_scalar, make, one_axis, real, results
+from nestgrad.tensor.handle import Operand, apply, as_tensor, constant_of, is_floating, is_scalar, make, one_axis, real, results
 from nestgrad.tensor.scans import line_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append
 
     Args:
         x: At least one axis.
-        n: How often, from 0 on.
+        n: How often, from 0 on; 0 gives ``x`` as it is, without what stands beside it, as in NumPy.
         axis: Along which axis.
         prepend: What stands before the first, of a shape like that of ``x`` but for the axis; a number is one entry.
         append: What stands after the last.
@@ -106,19 +106,21 @@ def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append
     >>> diff(tensor([1.0, 4.0, 9.0])).tolist(), diff(tensor([1.0, 4.0, 9.0]), prepend=0.0).tolist()
     ([3.0, 5.0], [1.0, 3.0, 5.0])
     """
-    x = as_tensor(x)
-    k = one_axis(x, axis, "diff")
+    values = as_tensor(x)
+    k = one_axis(values, axis, "diff")
     if isinstance(n, bool) or not isinstance(n, int) or n < 0:
         raise ShapeError(f"diff: got n={n!r}; expected how often to take differences, an int from 0 on")
-    parts = [_beside(x, p, k) for p in (prepend,) if p is not None] + [x] + [_beside(x, p, k) for p in (append,) if p is not None]
-    if len(parts) > 1:
-        x = concat(parts, axis=k)
-    return apply("diff", x, n=n, axis=k) if n else x
+    if n == 0:
+        return values
+    before, after = ([] if p is None else [_beside(values, p, k)] for p in (prepend, append))
+    if before or after:
+        values = concat([*before, values, *after], axis=k)
+    return apply("diff", values, n=n, axis=k)
 
 
 def _beside(x: "Tensor", p: Operand, axis: int) -> "Tensor":
     """What stands beside ``x`` along ``axis``: a number as one entry, in each line."""
-    number, p = is_scalar(p), as_tensor(p, x.b)
-    if number and (is_floating(x) or not is_floating(p)):
-        p = p.astype(x.dtype)  # numbers are weakly typed
-    return p.broadcast_to(tuple(1 if k == axis else n for k, n in enumerate(x.shape))) if p.ndim == 0 else p
+    beside = constant_of(p, x.b)
+    if is_scalar(p) and (is_floating(x) or not is_floating(beside)):
+        beside = beside.astype(x.dtype)  # numbers are weakly typed
+    return beside.broadcast_to(tuple(1 if k == axis else n for k, n in enumerate(x.shape))) if beside.ndim == 0 else beside

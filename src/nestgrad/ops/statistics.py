@@ -5,6 +5,7 @@ derivative. Equal entries are told apart by their order, and one NaN makes NaN o
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from nestgrad.ops.samples import Sample, calls, filled, shaped
@@ -68,7 +69,7 @@ def _median(b: Any, x: Any, axes: Shape, keepdims: bool = False) -> Any:
 define("median(x, axes, keepdims)", COMPOSITE, _median, defaults=(False,), samples=shaped(
     (2, 3), {"axes": (1,), "keepdims": True}, {"axes": (0, 1)}))
 
-METHODS = {
+METHODS: dict[str, Callable[[float], tuple[int, int, float]]] = {
     "linear": lambda place: (math.floor(place), math.ceil(place), place - math.floor(place)),
     "lower": lambda place: (math.floor(place), math.floor(place), 0.0),
     "higher": lambda place: (math.ceil(place), math.ceil(place), 0.0),

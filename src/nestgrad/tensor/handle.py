@@ -221,6 +221,11 @@ def as_tensor(x: Operand, b: Any = None) -> "Tensor":
     return make(b, b.base.asarray(value) if is_scalar(value) else value, NONE)
 
 
+def constant_of(x: Operand, b: Any) -> "Tensor":
+    """A Tensor as it is; a number, an array or nested lists of numbers as a constant over ``b``."""
+    return as_tensor(b.base.asarray(x) if isinstance(x, (list, tuple)) else x, b)
+
+
 def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int, ...]:
     """``axis`` as a tuple of distinct non-negative ints; ``None`` means all of them.
 

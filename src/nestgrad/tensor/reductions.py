@@ -1,10 +1,10 @@
 """Methods that reduce axes. ``axis`` is an int, a tuple of ints, or ``None`` for all axes."""
 
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, one_axis, real
 
@@ -67,13 +67,42 @@ class Reductions(Handle):
         axes = axes_of(len(self.b.shape(self.value)), axis, "var")
         return make(self.b, self.b.var(real(self), axes, correction, keepdims), self.marks)
 
-    def norm(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
-        """Euclidean norm over the axes.
+    def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> "Tensor":
+        """Standard deviation: the root of ``var``. A spread of 0 is a kink: the first derivative is given as 0, higher ones as NaN."""
+        axes = axes_of(len(self.b.shape(self.value)), axis, "std")
+        return make(self.b, self.b.std(real(self), axes, correction, keepdims), self.marks)
+
+    def norm(self, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> "Tensor":
+        """Norm over the axes, as of a vector: Euclid's, or of another order.
 
         At the origin it has no derivative: the first is given as 0, higher ones come out as NaN. Write ``(x * x).sum()`` where the
         square is meant; that is exact.
+
+        Args:
+            axis: Over which axes.
+            keepdims: Whether they stay, with size 1.
+            ord: A positive number ``p``: the ``p``-th root of the sum of ``abs(x)**p``. 1 is the sum of sizes; infinity the greatest size
+                and minus infinity the smallest, of which equal ones share the derivative evenly; 0 how many entries are not 0, a constant.
+
+        Raises:
+            ArgumentError: If ``ord`` is none of these.
+            ShapeError: Over no entries, if it is infinite.
         """
-        return self._reduce("norm", real(self), axis, keepdims)
+        if ord == 2:
+            return self._reduce("norm", real(self), axis, keepdims)
+        if isinstance(ord, bool) or not isinstance(ord, (int, float)) or not (ord >= 0 or ord == -inf):
+            raise ArgumentError(f"norm: got ord={ord!r}; expected a number from 0 on, infinity, or minus infinity")
+        if ord == 0:
+            count = self._count("norm", axis, keepdims)
+            return make(self.b, self.b.cast(count.value, self.b.dtype(real(self))), NONE)
+        size = self.b.abs(real(self))
+        if ord == 1:
+            return self._reduce("sum", size, axis, keepdims)
+        if ord in (inf, -inf):
+            self._some("norm", axis)
+            return self._reduce("amax" if ord > 0 else "amin", size, axis, keepdims)
+        axes = axes_of(len(self.b.shape(self.value)), axis, "norm")
+        return make(self.b, self.b.pnorm(real(self), float(ord), axes, keepdims), self.marks)
 
     def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """``log(sum(exp(x)))`` without overflow."""

@@ -1,0 +1,84 @@
+"""Integrals of sampled functions, by the trapezoidal rule.
+
+The samples lie along one axis. Their places are ``x``, sorted in either direction, or ``dx`` apart.
+"""
+
+from typing import TYPE_CHECKING
+
+from nestgrad.errors import ShapeError
+from nestgrad.functions.scans import diff
+from nestgrad.functions.shaping import concat
+from nestgrad.tensor.handle import Operand, as_tensor, constant_of, is_scalar, one_axis
+
+if TYPE_CHECKING:
+    from nestgrad.tensor import Tensor
+
+__all__ = ["trapezoid", "cumulative_trapezoid"]
+
+
+def trapezoid(y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1) -> "Tensor":
+    """The integral of ``y`` along an axis.
+
+    Args:
+        y: At least one axis.
+        x: Where the samples are: one number for each along the axis, or an array that broadcasts to ``y``.
+        dx: How far apart they are, if ``x`` is not given; or one number for each gap, in the last place of its shape.
+        axis: Along which axis.
+
+    Returns:
+        The shape of ``y`` without the axis; 0 of one sample, or none.
+
+    Raises:
+        ShapeError: If the shapes do not fit.
+
+    >>> from nestgrad import tensor
+    >>> trapezoid(tensor([1.0, 2.0, 4.0]), dx=0.5).item(), trapezoid(tensor([1.0, 2.0, 4.0]), x=[0.0, 1.0, 3.0]).item()
+    (2.25, 7.5)
+    """
+    return _pieces("trapezoid", y, x, dx, axis).sum(one_axis(as_tensor(y), axis, "trapezoid"))
+
+
+def cumulative_trapezoid(
+    y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1, initial: float | None = None
+) -> "Tensor":
+    """The integral of ``y`` along an axis, up to each sample but the first; see ``trapezoid``.
+
+    Args:
+        y: At least one axis.
+        x: Where the samples are.
+        dx: How far apart they are, if ``x`` is not given.
+        axis: Along which axis.
+        initial: What stands in the first place, for as many entries as ``y`` has; by default there is one less.
+
+    Raises:
+        ShapeError: If the shapes do not fit.
+
+    >>> from nestgrad import tensor
+    >>> cumulative_trapezoid(tensor([1.0, 2.0, 4.0]), initial=0.0).tolist()
+    [0.0, 1.5, 4.5]
+    """
+    k = one_axis(as_tensor(y), axis, "cumulative_trapezoid")
+    out = _pieces("cumulative_trapezoid", y, x, dx, k).cumsum(k)
+    if initial is None:
+        return out
+    first = as_tensor(initial, out.b).astype(out.dtype)
+    return concat([first.broadcast_to(tuple(1 if i == k else n for i, n in enumerate(out.shape))), out], axis=k)
+
+
+def _pieces(name: str, y: Operand, x: Operand, dx: Operand, axis: int) -> "Tensor":
+    """What lies under each piece of ``y``."""
+    samples = as_tensor(y)
+    k = one_axis(samples, axis, name)
+    n = samples.shape[k]
+    lead = (slice(None),) * k
+    heights = samples[(*lead, slice(1, None))] + samples[(*lead, slice(0, max(n - 1, 0)))]
+    if x is None:
+        if is_scalar(dx):
+            return heights * (float(dx) / 2)
+        return heights * constant_of(dx, samples.b) / 2
+    places = constant_of(x, samples.b)
+    if places.ndim != 1:
+        return heights * diff(places, axis=k - samples.ndim) / 2
+    if places.shape[0] != n:
+        raise ShapeError(f"{name}: got {places.shape[0]} places for {n} samples along axis {k}; expected as many")
+    return heights * diff(places).reshape((max(n - 1, 0), *(1,) * (samples.ndim - k - 1))) / 2
