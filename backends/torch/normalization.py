@@ -26,15 +26,16 @@ class Normalization(Backend):
     """Torch's kernels, and the formulas elsewhere."""
 
     def standardise(self, x: Value, y: Value, z: Value, axes: tuple[int, ...], eps: float) -> tuple[Value, Value, Value]:
-        if not _known(x, axes):
+        kind = _kind(x, axes)
+        if kind is None or (kind == "batch" and eps == 0.0):  # there torch's kernel would give zeros where the variance is 0
             return super().standardise(x, y, z, axes, eps)
         inner, n = x.shape[axes[0] :], x.ndim
-        if axes[0] == 0:
+        if kind == "batch":
             channels = (x.shape[1], *(1,) * (n - 2))
             fits = _fits(y, channels, x) and _fits(z, channels, x)
             values, mean, r = _batch(x, *(_flat(y, z) if fits else (None, None)), None, None, True, 0.0, eps)
             mean, r = mean.view(1, *channels), r.view(1, *channels)
-        elif n == 4 and axes[0] == 2 and _fits(y, (*x.shape[1:3], 1), x) and _fits(z, (*x.shape[1:3], 1), x):
+        elif n == 4 and len(axes) == 2 and _fits(y, (*x.shape[1:3], 1), x) and _fits(z, (*x.shape[1:3], 1), x):
             fits, (count, groups, per, size) = True, x.shape
             values, mean, r = _group(x.contiguous(), *_flat(y, z), count, groups * per, size, groups, eps)
             mean, r = mean.view(count, groups, 1, 1), r.view(count, groups, 1, 1)
@@ -48,11 +49,12 @@ class Normalization(Backend):
     def standardise_vjp(self, *xs: Value, axes: tuple[int, ...]) -> Value:
         """The cotangent of ``x`` from ``g, x, mean, r, y``."""
         g, x, mean, r, y = xs
-        if _known(x, axes) and g.dtype is x.dtype is r.dtype:
-            if axes[0] == 0:
+        kind = _kind(x, axes)
+        if kind is not None and g.dtype is x.dtype is r.dtype:
+            if kind == "batch":
                 y, g = (y.reshape(-1), g) if _fits(y, (x.shape[1], *(1,) * (x.ndim - 2)), x) else (None, _scaled(g, y))
                 return _batch_backward(g, x, y, None, None, mean.reshape(-1), r.reshape(-1), True, 0.0, _OF_INPUT)[0]
-            if x.ndim == 4 and axes[0] == 2 and _fits(y, (*x.shape[1:3], 1), x):
+            if x.ndim == 4 and len(axes) == 2 and _fits(y, (*x.shape[1:3], 1), x):
                 return _in_groups(_OF_INPUT, g, x, mean, r, y)[0]
             inner = x.shape[axes[0] :]
             y, g = (y, g) if _fits(y, inner, x) else (None, _scaled(g, y))
@@ -80,7 +82,7 @@ class Normalization(Backend):
         return (total.sum(axes) if axes else total).reshape(sizes)
 
     def project(self, x: Value, y: Value, axes: tuple[int, ...], centred: bool) -> Value:
-        if centred and _known(x, axes) and axes[0] and x.dtype is y.dtype:
+        if centred and x.dtype is y.dtype and _kind(x, axes) == "layer":
             inner = x.shape[axes[0] :]
             zero = x.new_zeros((*x.shape[: axes[0]], *(1,) * len(axes)))
             return _layer_backward(x, y, inner, zero, zero + 1, None, None, _OF_INPUT)[0]
@@ -100,12 +102,14 @@ class Normalization(Backend):
         return torch.addcmul(c, x, turn, value=-1).mul_(r)
 
 
-def _known(x: Value, axes: tuple[int, ...]) -> bool:
-    """Whether the axes are the last ones, or all but the second, of an array that torch's kernels take."""
+def _kind(x: Value, axes: tuple[int, ...]) -> str | None:
+    """Whether the axes are the last ones, as for a layer, or all but the second, as for a batch, of an array that torch's kernels take."""
     n = x.ndim
     if x.dtype not in _DTYPES or not axes or not x.numel():
-        return False
-    return axes == tuple(range(n - len(axes), n)) or (n > 1 and axes == (0, *range(2, n)))
+        return None
+    if axes == tuple(range(n - len(axes), n)):
+        return "layer"
+    return "batch" if n > 1 and axes == (0, *range(2, n)) else None
 
 
 def _fits(y: Value, shape: Any, x: Value) -> bool:
