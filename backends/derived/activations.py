@@ -127,9 +127,9 @@ class Activations(Elementary):
         """``-y * log(s(x)) - (1 - y) * log(s(-x))``, with the logistic function ``s``."""
         return self.add(self.softplus(self.neg(self.abs(x))), self.mul(x, self.sub(self.where(self.gt(x, 0), 1.0, 0.0), y)))
 
-    def logit_gap(self, x: Value, y: Value) -> Value:
-        """``s(x) - y``, with the logistic function ``s``; near 0 and 1 it keeps its digits."""
-        return self.sub(self.mul(self.sigmoid(x), self.sub(1, y)), self.mul(self.sigmoid(self.neg(x)), y))
+    def bce_logits_vjp(self, x: Value, y: Value, z: Value) -> Value:
+        """``x * (s(y) - z)``, with the logistic function ``s``; where that is near 0 it keeps its digits."""
+        return self.mul(x, self.sub(self.mul(self.sigmoid(y), self.sub(1, z)), self.mul(self.sigmoid(self.neg(y)), z)))
 
     # what is made of the normal distribution
 
@@ -140,6 +140,10 @@ class Activations(Elementary):
     def gelu_vjp(self, x: Value, y: Value) -> Value:
         """``x`` times the derivative of gelu at ``y``."""
         return self.mul(x, self.add(self.ndtr(y), self.mul(y, self.bell(y))))
+
+    def gelu_curve(self, x: Value, y: Value) -> Value:
+        """``x`` times the second derivative of gelu at ``y``."""
+        return self.mul(self.mul(x, self.bell(y)), self.sub(2.0, self.square(y)))
 
     def gelu_tanh(self, x: Value, k: float, a: float) -> Value:
         """``x * (1 + tanh(k * (x + a * x**3))) / 2``, of which neither tail loses digits."""

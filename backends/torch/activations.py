@@ -100,18 +100,19 @@ class Activations(Backend):
     def sigmoid_curve(self, x: Value, y: Value) -> Value:
         if not _alike(x, y):
             return super().sigmoid_curve(x, y)
-        return torch.mul(y, -0.5).tanh_().mul_(self.sigmoid_vjp(x, y))
+        z = y.abs().neg_().sigmoid_()
+        return _sigmoid_backward(x, z).mul_(z.mul_(-2.0).add_(1.0).copysign_(y)).neg_()
 
     def bce_logits(self, x: Value, y: Value) -> Value:
         if not _alike(x, y):
             return super().bce_logits(x, y)
         return torch.clamp(x, min=0.0).addcmul_(x, y, value=-1.0).add_(x.abs().neg_().exp_().log1p_())
 
-    def logit_gap(self, x: Value, y: Value) -> Value:
-        if not _alike(x, y):
-            return super().logit_gap(x, y)
-        right, wrong = torch.sigmoid(x), torch.neg(x).sigmoid_()
-        return right.addcmul_(right, y, value=-1.0).addcmul_(wrong, y, value=-1.0)
+    def bce_logits_vjp(self, x: Value, y: Value, z: Value) -> Value:
+        if not (_alike(x, y) and _alike(y, z)):
+            return super().bce_logits_vjp(x, y, z)
+        right, wrong = torch.sigmoid(y), torch.neg(y).sigmoid_()
+        return right.addcmul_(right, z, value=-1.0).addcmul_(wrong, z, value=-1.0).mul_(x)
 
     def gelu(self, x: Value) -> Value:  # torch's own is made of erf, and has lost all digits at -9
         return torch.mul(x, -_ROOT_HALF).erfc_().mul_(x).mul_(0.5)
@@ -121,6 +122,13 @@ class Activations(Backend):
             return super().gelu_vjp(x, y)
         density = torch.mul(y, y).mul_(-0.5).exp_()
         return torch.mul(y, -_ROOT_HALF).erfc_().mul_(0.5).addcmul_(density, y, value=_BELL).mul_(x)
+
+    def gelu_curve(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().gelu_curve(x, y)
+        square = torch.mul(y, y)
+        density = torch.mul(square, -0.5).exp_().mul_(_BELL)
+        return square.sub_(2.0).mul_(density).mul_(x).neg_()
 
     def gelu_tanh(self, x: Value, k: float, a: float) -> Value:
         return torch.mul(x, x).mul_(2 * k * a).add_(2 * k).mul_(x).sigmoid_().mul_(x)

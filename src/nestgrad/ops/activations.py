@@ -132,8 +132,11 @@ define("softsign(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.square(b.add(b.abs
 
 # made of the normal distribution
 define("gelu(x)", ELEMENTWISE, lambda b, g, x: b.gelu_vjp(g, x), samples=calls(Sample((WIDE,)), special={0.0: (0.5, 2 * _BELL, 0.0)}))
-define("gelu_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.gelu_vjp(g, y), lambda b, g, x, y: b.mul(
-    b.mul(b.mul(g, x), b.bell(y)), b.sub(2.0, b.square(y))), by_parts=True, samples=calls(*_PAIR))
+define("gelu_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.gelu_vjp(g, y), lambda b, g, x, y: b.gelu_curve(b.mul(g, x), y),
+       by_parts=True, samples=calls(*_PAIR))
+# x gelu''(y), with the density d: gelu'' = d (2 - y^2), and the third is d y (y^2 - 4)
+define("gelu_curve(x, y)", ELEMENTWISE, lambda b, g, y: b.gelu_curve(g, y), lambda b, g, x, y: b.mul(
+    b.mul(b.mul(g, x), b.bell(y)), b.mul(y, b.sub(b.square(y), 4.0))), by_parts=True, samples=calls(*_PAIR))
 
 
 def _gelu_tanh_curve(b: Any, g: Any, x: Any, y: Any, k: float, a: float) -> Any:
@@ -152,8 +155,11 @@ define("gelu_tanh(x, k, a)", ELEMENTWISE, lambda b, g, x, k, a: b.gelu_tanh_vjp(
 define("gelu_tanh_vjp(x, y, k, a)", ELEMENTWISE, lambda b, g, y, k, a: b.gelu_tanh_vjp(g, y, k, a), _gelu_tanh_curve, by_parts=True,
        samples=calls(*(Sample(s.arrays, _NEAR) for s in _PAIR)))
 
-# the loss of the logistic function: -y log s(x) - (1 - y) log s(-x); logit_gap is its derivative by x, s(x) - y
-define("bce_logits(x, y)", ELEMENTWISE, lambda b, x, y: b.logit_gap(x, y), lambda b, g, x: b.neg(b.mul(g, x)),
-       samples=calls(*binary((-4.0, 4.0), (0.0, 1.0)).calls[1:4]))
-define("logit_gap(x, y)", ELEMENTWISE, lambda b, g, x: b.sigmoid_vjp(g, x), lambda b, g: b.neg(g), by_parts=True,
-       samples=calls(*binary((-4.0, 4.0), (0.0, 1.0)).calls[1:4]))
+# the loss of the logistic function: -y log s(x) - (1 - y) log s(-x)
+_PROBABLE = binary((-4.0, 4.0), (0.0, 1.0)).calls[1:4]
+define("bce_logits(x, y)", ELEMENTWISE, lambda b, g, x, y: b.bce_logits_vjp(g, x, y), lambda b, g, x: b.neg(b.mul(g, x)),
+       samples=calls(*_PROBABLE))
+# x (s(y) - z)
+define("bce_logits_vjp(x, y, z)", ELEMENTWISE, lambda b, g, y, z: b.bce_logits_vjp(g, y, z),
+       lambda b, g, x, y: b.sigmoid_vjp(b.mul(g, x), y), lambda b, g, x: b.neg(b.mul(g, x)), by_parts=True,
+       samples=calls(*(Sample((filled((3,), *REAL, 2), *s.arrays)) for s in _PROBABLE[:2])))
