@@ -12,7 +12,7 @@ from nestgrad.backends.derived.elementary import Elementary
 from nestgrad.backends.primitives import Value
 
 _LEVELS = 80
-_TURN = 1.0  # from here on a tail
+_TURN = 1.25  # from here on a tail
 _LEFT = -3.0
 
 
@@ -159,7 +159,7 @@ def mills_left(b: Any, x: Value, n: int) -> Value:
 
     It is the ``n``-th cumulant of the density ``exp(x t - t^2/2)`` on ``t > 0``, less the derivative of ``x^2/2``.
     """
-    top = 24 + n
+    top = 48 + n
     u = b.neg(x)
     ratio = b.scale(b.sub(b.sqrt(b.add(b.square(u), 4.0 * top)), u), 0.5)
     ratios = []

@@ -13,14 +13,16 @@ from nestgrad.tensor.handle import final
 from nestgrad.tensor.padding import Padding
 from nestgrad.tensor.picking import Picking
 from nestgrad.tensor.reductions import Reductions
+from nestgrad.tensor.rounding import Rounding
 from nestgrad.tensor.scans import Scans
 from nestgrad.tensor.shaping import Shaping
+from nestgrad.tensor.special import Special
 from nestgrad.tensor.windows import Windows
 
 
 @final
 class Tensor(
-    Arithmetic, Elementwise, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation, Conversion, Foreign,
+    Arithmetic, Rounding, Elementwise, Special, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation, Conversion, Foreign,
 ):  # fmt: skip
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
