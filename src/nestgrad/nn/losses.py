@@ -122,7 +122,7 @@ def kl_div(x: Operand, target: Operand, reduction: str = "mean", log_target: boo
 
     Args:
         x: Logarithms.
-        target: Probabilities; 0 contributes 0, and there the derivative by the target is infinite.
+        target: Probabilities; 0 contributes 0, and its derivative, which is infinite, is given as 0.
         reduction: ``"batchmean"``, too: the sum over the size of axis 0. The mathematical divergence is a sum over each distribution.
         log_target: Whether the target is given as logarithms.
 
@@ -164,5 +164,12 @@ def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) 
     dot = p * q
     k = one_axis(dot, axis, "cosine_similarity")
     least = eps * eps
-    lengths = [maximum(v.square().sum(k - dot.ndim), least) for v in (p, q)]
+    lengths = [maximum(_spread_along(v, dot.shape, k).square().sum(k - dot.ndim), least) for v in (p, q)]
     return dot.sum(k) / (lengths[0].sqrt() * lengths[1].sqrt())
+
+
+def _spread_along(v: "Tensor", shape: tuple[int, ...], axis: int) -> "Tensor":
+    """``v`` with all its entries along ``axis`` of ``shape``, to which it broadcasts: a single one is a vector of equal ones."""
+    place = axis - len(shape)
+    whole = -place <= v.ndim and v.shape[place] == shape[axis]
+    return v if whole else v.broadcast_to(shape)
