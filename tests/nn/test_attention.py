@@ -64,7 +64,8 @@ def in_digits(q, k, v, mask, scale):
     for i, row in enumerate(q):
         seen = [j for j in range(len(k)) if mask[i][j] != -mp.inf]
         weights = [mp.exp(scale * mp.fsum(a * b for a, b in zip(row, k[j], strict=True)) + mask[i][j]) for j in seen]
-        out += [mp.fsum(w * v[j][m] for w, j in zip(weights, seen, strict=True)) / (mp.fsum(weights) if seen else 1) for m in range(len(v[0]))]
+        total = mp.fsum(weights) if seen else 1
+        out += [mp.fsum(w * v[j][m] for w, j in zip(weights, seen, strict=True)) / total for m in range(len(v[0]))]
     return out
 
 
@@ -203,7 +204,7 @@ REFUSALS = {
     "integers": (lambda q, k, v: attention(q, k, v, ALLOWED.astype(int)), DTypeError, "attn_mask of integers.*Try mask != 0"),
     "a chance": (lambda q, k, v: attention(q, k, v, dropout_p=1.5), ArgumentError, "got probability 1.5"),
     "no generator": (lambda q, k, v: attention(q, k, v, dropout_p=0.5), ArgumentError, "got no generator"),
-    "not a multiple": (lambda q, k, v: attention(np.zeros((3, 3, 4)), k, v, enable_gqa=True), ShapeError, "of which a query has a multiple"),
+    "not a multiple": (lambda q, k, v: attention(np.zeros((3, 3, 4)), k, v, enable_gqa=True), ShapeError, "a query has a multiple"),
     "backends": (lambda q, k, v: attention(q, ng.TorchBackend().tensor(K), v), LevelError, "different base backends"),
 }  # fmt: skip
 
