@@ -7,6 +7,7 @@ from nestgrad.nn import (
     classification,
     convolution,
     ctc,
+    distances,
     dropping,
     folding,
     layers,
@@ -22,6 +23,7 @@ from nestgrad.nn.averaging import *
 from nestgrad.nn.classification import *
 from nestgrad.nn.convolution import *
 from nestgrad.nn.ctc import *
+from nestgrad.nn.distances import *
 from nestgrad.nn.dropping import *
 from nestgrad.nn.folding import *
 from nestgrad.nn.layers import *
@@ -39,6 +41,7 @@ globals()["__all__"] = [
     *classification.__all__,
     *convolution.__all__,
     *ctc.__all__,
+    *distances.__all__,
     *dropping.__all__,
     *folding.__all__,
     *layers.__all__,
