@@ -21,13 +21,14 @@ from nestgrad.backends.torch.pooling import Pooling
 from nestgrad.backends.torch.scans import Scans
 from nestgrad.backends.torch.sorting import Sorting
 from nestgrad.backends.torch.special import Special
+from nestgrad.backends.torch.statistics import Statistics
 from nestgrad.backends.torch.windows import Windows
 from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
 class TorchBackend(
     Elementwise, Numbers, Special, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Attention,
-    Scans, Sorting, Arrays,
+    Scans, Sorting, Statistics, Arrays,
 ):
     """Tensors of PyTorch.
 

@@ -8,35 +8,58 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from nestgrad.ops.elementwise import INFINITE
 from nestgrad.ops.samples import Sample, calls, filled, shaped
-from nestgrad.ops.shapes import Shape, kept, spread
-from nestgrad.ops.table import COMPOSITE, SPECIAL, define
+from nestgrad.ops.shapes import Shape, kept
+from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, SPECIAL, define
 
 
-def _std(b: Any, x: Any, axes: Shape, correction: int, keepdims: bool = False) -> Any:
-    """The norm of the deviations, so that a spread of 0 is a kink like the origin of the norm."""
-    count = math.prod(b.shape(x)[k] for k in axes)
-    if count <= correction:
-        return b.scale(b.sum(x, axes, keepdims), math.nan)
-    return b.scale(b.norm(b.sub(x, b.mean(x, axes, True)), axes, keepdims), 1.0 / math.sqrt(count - correction))
+def _deviations(b: Any, x: Any, axes: Shape) -> Any:
+    """How far each entry is from the mean."""
+    return b.sub(x, b.mean(x, axes, True))
 
 
-define("std(x, axes, correction, keepdims)", COMPOSITE, _std, defaults=(False,), samples=shaped(
+def _rate(b: Any, g: Any, x: Any, out: Any, axes: Shape, correction: float) -> Any:
+    """``g / ((n - correction) out)``; 0 at a spread of 0 to first order, and no finite derivative there above it."""
+    shape = tuple(b.shape(x))
+    left = math.prod(shape[k] for k in axes) - correction
+    return b.scale(b.unit(b.reshape(g, kept(shape, axes)), b.reshape(out, kept(shape, axes))), 1.0 / left if left > 0 else math.nan)
+
+
+def _std_tangent(b: Any, t: Any, x: Any, out: Any, axes: Shape, correction: float, keepdims: bool) -> Any:
+    total = b.sum(b.mul(t, _deviations(b, x, axes)), axes, True)
+    return b.reshape(_rate(b, total, x, out, axes, correction), tuple(b.shape(out)))
+
+
+define("std(x, axes, correction, keepdims)", SPECIAL, lambda b, g, x, out, axes, correction: b.mul(
+    _deviations(b, x, axes), _rate(b, g, x, out, axes, correction)), defaults=(False,), forward=(_std_tangent,), samples=shaped(
     (2, 3), {"axes": (0,), "correction": 0}, {"axes": (0, 1), "correction": 1, "keepdims": True}))
 
 
-def _slope(b: Any, x: Any, out: Any, p: float, axes: Shape, keepdims: bool) -> Any:
+def _abspow(b: Any, g: Any, x: Any, p: float, odd: bool) -> Any:
+    """``p |x|^(p - 1)``, with the other sign; exact at 0, since no power is formed that the derivative does not have."""
+    if p == 0:
+        return b.scale(g, 0.0)
+    partial = b.scale(b.abspow(x, p - 1.0, not odd), p)
+    return b.mul(g, partial) if p >= 1 else b.mul0(g, partial)
+
+
+# |x|^p, with the sign of x if odd: each is the derivative of the other, and whole powers of either kind are exact at 0
+define("abspow(x, p, odd)", ELEMENTWISE, _abspow, samples=calls(
+    Sample((filled((4,), -1.5, 1.5),), {"p": 2.5, "odd": False}), Sample((filled((3,), -1.5, 1.5, 1),), {"p": 2.0, "odd": True}),
+    special={(0.0, 2.0, False): (0.0, 2.0, 0.0), (0.0, 3.0, False): (0.0, 0.0, 0.0), (0.0, 2.0, True): (0.0, 0.0, 0.0),
+             (0.0, 1.0, True): (1.0, 0.0, 0.0), (0.0, 3.0, True): (0.0, 0.0, 6.0), (0.0, 0.5, True): INFINITE}))
+
+
+def _slope(b: Any, x: Any, out: Any, p: float, axes: Shape) -> Any:
     """``sign(x) |x / norm|^(p - 1)``; 0 at the origin to first order, and no finite derivative there above it."""
-    share = b.unit(x, spread(b, out, tuple(b.shape(x)), axes, keepdims))
-    if p == int(p) and p % 2 == 0:
-        return b.powi(share, int(p) - 1)
-    size = b.abs(share)
-    return b.mul(b.sign(x), b.powi(size, int(p) - 1) if p == int(p) else b.powf(size, p - 1.0))
+    shape = kept(tuple(b.shape(x)), axes)
+    return b.abspow(b.mul(x, b.unit(b.base.full(shape, 1.0, b.dtype(x)), b.reshape(out, shape))), p - 1.0, True)
 
 
-define("pnorm(x, p, axes, keepdims)", SPECIAL, lambda b, g, x, out, p, axes, keepdims: b.mul(
-    spread(b, g, tuple(b.shape(x)), axes, keepdims), _slope(b, x, out, p, axes, keepdims)), defaults=(False,),
-    forward=(lambda b, t, x, out, p, axes, keepdims: b.sum(b.mul(t, _slope(b, x, out, p, axes, keepdims)), axes, keepdims),),
+define("pnorm(x, p, axes, keepdims)", SPECIAL, lambda b, g, x, out, p, axes: b.mul(
+    b.reshape(g, kept(tuple(b.shape(x)), axes)), _slope(b, x, out, p, axes)), defaults=(False,),
+    forward=(lambda b, t, x, out, p, axes, keepdims: b.sum(b.mul(t, _slope(b, x, out, p, axes)), axes, keepdims),),
     samples=shaped((2, 3), {"p": 3.0, "axes": (1,)}, {"p": 2.5, "axes": (0, 1), "keepdims": True}, {"p": 4.0, "axes": (0,)}))
 
 
@@ -51,7 +74,7 @@ def _lines(b: Any, x: Any, axes: Shape) -> tuple[Any, int, Shape]:
 
 def _nan_if_any(b: Any, x: Any, y: Any, axis: int, keepdims: bool) -> Any:
     """``y``, or NaN where ``x`` holds one along ``axis``."""
-    return b.where(b.gt(b.sum(b.isnan(x), (axis,), keepdims), 0), math.nan, y)
+    return b.where(b.isnan(b.amax(x, (axis,), keepdims)), math.nan, y)
 
 
 def _median(b: Any, x: Any, axes: Shape, keepdims: bool = False) -> Any:
