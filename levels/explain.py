@@ -29,6 +29,8 @@ def explained(
     if type(error) in (RuntimeError, NotImplementedError):  # torch's, for nearly everything; subclasses mean other things
         if any(word in str(error) for word in ("dtype", "not supported", "not implemented for", "can't be cast", "must be of type")):
             return DTypeError(f"{op.name}: got {called}; the backend refuses these dtypes: {error}")
+        if "out of bounds" in str(error):
+            return IndexRangeError(f"{op.name}: got {called}; {error}")
         if any(word in str(error) for word in ("size", "shape", "dimension", "broadcast")):
             return ShapeError(f"{op.name}: got {called}; {error}")
     error.add_note(f"in {op.name} with {called}")

@@ -22,6 +22,11 @@ class Arranging(Along):
                 x = self.concat(self.getitem(x, (*before, slice(cut, n))), self.getitem(x, (*before, slice(0, cut))), axis=axis)
         return x
 
+    def stack(self, *xs: Value, axis: int) -> Value:
+        """Arrays of one shape along a new axis."""
+        shape = self.shape(xs[0])
+        return self.concat(*(self.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in xs), axis=axis)
+
     def triu(self, x: Value, k: int) -> Value:
         """``x`` with zeros below its ``k``-th diagonal."""
         return self.where(self._below(x, k), self.asarray(0, self.dtype(x)), x)

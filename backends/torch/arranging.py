@@ -15,6 +15,9 @@ class Arranging(Backend):
     triu: Any = torch.triu
     tril: Any = torch.tril
 
+    def stack(self, *xs: Value, axis: int) -> Value:
+        return torch.stack(xs, axis)
+
     def diagonal(self, x: Value, offset: int, axes: tuple[int, int]) -> Value:
         return torch.diagonal(x, offset, *axes)
 

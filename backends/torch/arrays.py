@@ -7,7 +7,7 @@ import torch
 
 from nestgrad.backends.base import Backend, Index, Value
 from nestgrad.backends.contractions import parse
-from nestgrad.backends.torch.places import add_at, native
+from nestgrad.backends.torch.places import add_at, get_at, native
 from nestgrad.errors import ShapeError
 
 _matmul: Any = torch.matmul
@@ -73,7 +73,7 @@ class Arrays(Backend):
 
     def getitem(self, x: Value, index: Index) -> Value:
         index, flipped = native(x, index)
-        return x.flip(flipped)[index] if flipped else x[index]
+        return get_at(x.flip(flipped) if flipped else x, index)
 
     def index_set(self, x: Value, v: Value, index: Index) -> Value:
         index, flipped = native(x, index)

@@ -10,7 +10,7 @@ from typing import Any
 from nestgrad.levels.base import Coat, Tape, now
 from nestgrad.levels.recipe import remade
 from nestgrad.levels.reverse.bundle import packed, unpacked
-from nestgrad.ops.table import Op
+from nestgrad.ops.table import Op, Operands
 
 
 class Node:
@@ -66,7 +66,7 @@ class Tracked(Coat):
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Record ``op``; the way for ops and mixtures of coats that have no unrolled recorder."""
         tape = self.tape
-        inner = [a.value if isinstance(a, Tracked) and a.tape is tape else a for a in args]
+        inner = Operands([a.value if isinstance(a, Tracked) and a.tape is tape else a for a in args])
         out = b.run(op, inner, params)
         edges = []
         for i, a in enumerate(args):

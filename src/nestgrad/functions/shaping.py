@@ -113,12 +113,11 @@ def stack(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
     if any(s != shapes[0] for s in shapes):
         raise ShapeError(f"stack: got shapes {shapes}; expected one shape")
     (k,) = axes_of(len(shapes[0]) + 1, axis, "stack")
-    rows = [b.reshape(v, (*shapes[0][:k], 1, *shapes[0][k:])) for v in values]
-    return make(b, _joined(b, rows, k), marks)
+    return make(b, b.stack(*values, axis=k), marks)
 
 
-MOST = 64
-"""How many arrays on levels one op takes. Each of its edges knows the shapes of all, so many of them are joined in groups first."""
+MOST = 512
+"""How many arrays on levels one op takes. Each of its edges adds up the sizes of those before, so very many are joined in groups first."""
 
 
 def _joined(b: Any, values: Sequence[Any], axis: int) -> Any:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
-from nestgrad.ops.splitting import MOST, splitting
+from nestgrad.ops.splitting import MOST, splitting, unstacking
 from nestgrad.tensor.handle import Operand, as_tensor, make, one_axis
 from nestgrad.tensor.places import integers
 
@@ -88,7 +88,7 @@ def unstack(x: Operand, axis: int = 0) -> "tuple[Tensor, ...]":
     """
     x = as_tensor(x)
     k = one_axis(x, axis, "unstack")
-    return tuple(part.squeeze(k) for part in _parts(x, [1] * x.shape[k], k))
+    return _slices(x, k)
 
 
 unbind = unstack
@@ -123,11 +123,26 @@ def _parts(x: "Tensor", sizes: Sequence[int], axis: int) -> "tuple[Tensor, ...]"
     if count < 2:
         return (x,) * count
     if count <= MOST:
-        parts: Any = x.b.own(splitting(count))(x.value, tuple(sizes), axis)
-        return tuple(make(x.b, part, x.marks) for part in parts)
+        return tuple(make(x.b, part, x.marks) for part in x.b.own(splitting(count))(x.value, tuple(sizes), axis))
+    groups = [sizes[k : k + _group(count)] for k in range(0, count, _group(count))]
+    coarse = _parts(x, [sum(g) for g in groups], axis)
+    return tuple(part for whole, g in zip(coarse, groups, strict=True) for part in _parts(whole, g, axis))
+
+
+def _slices(x: "Tensor", axis: int) -> "tuple[Tensor, ...]":
+    """The slices along an axis, without it."""
+    count = x.shape[axis]
+    if count < 2:
+        return (x.squeeze(axis),) * count
+    if count <= MOST:
+        return tuple(make(x.b, part, x.marks) for part in x.b.own(unstacking(count))(x.value, axis))
+    size = _group(count)
+    return tuple(part for whole in _parts(x, [min(size, count - k) for k in range(0, count, size)], axis) for part in _slices(whole, axis))
+
+
+def _group(count: int) -> int:
+    """How many parts go together where there are too many for one op: the smallest power that leaves few enough groups."""
     group = MOST
     while group * MOST < count:
         group *= MOST
-    groups = [sizes[k : k + group] for k in range(0, count, group)]
-    coarse = _parts(x, [sum(g) for g in groups], axis)
-    return tuple(part for whole, g in zip(coarse, groups, strict=True) for part in _parts(whole, g, axis))
+    return group

@@ -39,6 +39,21 @@ RESERVED = frozenset({"b", "g", "t", "out", "others", "shapes", "i", "xs"})
 Reader = Callable[[Any, int, Sequence[Any], Any, tuple[Any, ...]], Any]
 
 
+class Operands(list[Any]):
+    """The arguments of one call of an op with any number of them. Their shapes are found once for all rules."""
+
+    __slots__ = ("_shapes",)
+    _shapes: tuple[tuple[int, ...], ...]
+
+    def shapes(self, b: Any) -> tuple[tuple[int, ...], ...]:
+        """The shapes of all."""
+        try:
+            return self._shapes
+        except AttributeError:
+            self._shapes = tuple([tuple(b.shape(v)) for v in self])
+            return self._shapes
+
+
 def _reader(arguments: tuple[str, ...], params: tuple[str, ...], results: tuple[str, ...], word: str) -> Reader:
     """What ``word`` stands for: a function of ``b``, the argument's position, the arguments, the answer and the parameters."""
     if word in results:
@@ -52,7 +67,7 @@ def _reader(arguments: tuple[str, ...], params: tuple[str, ...], results: tuple[
     if word == "i":
         return lambda b, i, args, out, values: i
     if word == "shapes":
-        return lambda b, i, args, out, values: tuple(tuple(b.shape(v)) for v in args)
+        return lambda b, i, args, out, values: (args if args.__class__ is Operands else Operands(args)).shapes(b)
     if word == "others":
         return lambda b, i, args, out, values: tuple(None if k == i else v for k, v in enumerate(args))
     argument, _, what = word.partition("_")

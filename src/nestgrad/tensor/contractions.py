@@ -35,6 +35,8 @@ def dot(x: Operand, y: Operand) -> "Tensor":
     v, w = _two("dot", x, y)
     if not v.ndim or not w.ndim:
         return v * w
+    if v.ndim == w.ndim == 1:
+        return vdot(_fitting("dot", v, w, -1, -1), w)
     if w.ndim <= 2:
         return matmul(_fitting("dot", v, w, -1, max(-2, -w.ndim)), w)
     return _contracted("dot", v, w, (v.ndim - 1,), (w.ndim - 2,))
@@ -49,7 +51,7 @@ def vdot(x: Operand, y: Operand) -> "Tensor":
     v, w = _two("vdot", x, y)
     if v.size != w.size:
         raise ShapeError(f"vdot: got shapes {v.shape} and {w.shape}; expected as many entries in both")
-    return matmul(v.ravel(), w.ravel())
+    return (v.ravel() * w.ravel()).sum()  # faster than a product of a row and a column, whose derivatives are such, too
 
 
 def inner(x: Operand, y: Operand) -> "Tensor":
@@ -61,6 +63,8 @@ def inner(x: Operand, y: Operand) -> "Tensor":
     v, w = _two("inner", x, y)
     if not v.ndim or not w.ndim:
         return v * w
+    if v.ndim == w.ndim == 1:
+        return vdot(_fitting("inner", v, w, -1, -1), w)
     return _contracted("inner", v, w, (v.ndim - 1,), (w.ndim - 1,))
 
 
