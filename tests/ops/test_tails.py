@@ -28,6 +28,7 @@ FUNCTIONS = {
     "1 - sigmoid": (lambda x: (-x).sigmoid(), lambda x: sigmoid(-x)),
     "softplus": (lambda x: x.softplus(), softplus),
     "log sigmoid": (lambda x: -(-x).softplus(), lambda x: mp.log(sigmoid(x))),
+    "expm1": (lambda x: x.expm1(), mp.expm1),
     "silu": (lambda x: x * x.sigmoid(), lambda x: x * sigmoid(x)),
     "log_softmax": (lambda x: ng.stack([x, 0.0 * x]).log_softmax(0)[0], lambda x: -mp.log1p(mp.exp(-x))),
     "logsumexp": (lambda x: ng.stack([x, 0.0 * x]).logsumexp(0), softplus),
@@ -44,7 +45,7 @@ def _orders(stack, f, x):
 
 
 @pytest.mark.parametrize("x", [-40.0, -12.0, 12.0, 40.0])
-@pytest.mark.parametrize("name", ["sigmoid", "1 - sigmoid", "softplus", "log sigmoid"])
+@pytest.mark.parametrize("name", ["sigmoid", "1 - sigmoid", "softplus", "log sigmoid", "expm1"])
 def test_tails_of_the_logistic_family(double, nest, name, x):
     """To 1e-13 relative at every order, however small the derivative is."""
     ours, theirs = FUNCTIONS[name]

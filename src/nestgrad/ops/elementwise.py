@@ -130,7 +130,7 @@ define("rsqrt(x)", ELEMENTWISE, lambda b, g, out: b.power0(g, out, 3, -0.5),
 
 # exponentials and logarithms; mul0, since they overflow to infinity
 define("exp(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, out), samples=unary(*REAL, special={0.0: (1.0, 1.0, 1.0)}))
-define("expm1(x)", ELEMENTWISE, lambda b, g, out: b.mul0(g, b.add(out, 1.0)), samples=unary(*REAL, special={0.0: (1.0, 1.0, 1.0)}))
+define("expm1(x)", ELEMENTWISE, lambda b, g, x: b.mul0(g, b.exp(x)), samples=unary(*REAL, special={0.0: (1.0, 1.0, 1.0)}))
 define("log(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, x), samples=unary(*POSITIVE, special={0.0: INFINITE}))
 define("log1p(x)", ELEMENTWISE, lambda b, g, x: b.div0(g, b.add(x, 1.0)),
        samples=unary(*UNIT, special={0.0: (1.0, -1.0, 2.0), -1.0: INFINITE}))
