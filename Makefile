@@ -20,7 +20,7 @@ SEED ?= 0
 # Options and names of measurements for `make bench`; --write puts the tables into docs/performance.md.
 BENCH ?=
 
-.PHONY: help setup demo test check lint types docs docs-serve fuzz soak opdb bench clean
+.PHONY: help setup demo test check lint types ops-page docs docs-serve fuzz soak opdb bench clean
 
 help:
 	@echo "make setup    environment in .venv with the torch, demo and test extras"
@@ -31,6 +31,7 @@ help:
 	@echo "make soak     the slow tests"
 	@echo "make opdb     all samples of torch's own database of operations"
 	@echo "make bench    measure speed"
+	@echo "make ops-page write the pages that are made from the op table"
 	@echo "make docs     build the documentation into site/"
 	@echo "make clean    remove caches and build outputs; the environment stays"
 
@@ -44,11 +45,11 @@ $(VENV)/stamp-demo: $(VENV)/stamp-venv pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/stamp-test: $(VENV)/stamp-venv pyproject.toml constraints.txt
-	$(INSTALL) '.[torch,demo,test]'
+	$(INSTALL) '.[torch,demo,test,docs]'
 	@touch $@
 
 $(VENV)/stamp-dev: $(VENV)/stamp-test
-	$(INSTALL) '.[dev,docs]'
+	$(INSTALL) '.[dev]'
 	@touch $@
 
 $(VENV)/stamp-bench: $(VENV)/stamp-test
@@ -71,10 +72,13 @@ lint: $(VENV)/stamp-dev
 types: $(VENV)/stamp-dev
 	$(PY) tools/check_types.py
 
-docs: $(VENV)/stamp-dev
+ops-page: $(VENV)/stamp-test
+	$(PY) tools/ops_page.py
+
+docs: $(VENV)/stamp-test
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 
-docs-serve: $(VENV)/stamp-dev
+docs-serve: $(VENV)/stamp-test
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs serve
 
 fuzz: $(VENV)/stamp-test

@@ -1,23 +1,62 @@
-"""Write ``docs/ops.md``: all ops of the table, and what each kind of level does with them. A test compares it with the table.
+"""Write what is made from the op table: docs/ops.md, docs/ops-on-levels.md, docs/functions.md, and the table of docs/conventions.md.
 
-``python tools/ops_page.py`` writes the page.
+``python tools/ops_page.py`` writes them. ``tests/docs/test_ops_page.py`` compares them with the table.
 """
 
+import json
+import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
+from names import ROOT, called, documented, elsewhere, homes, reason
+from points import legend, rows
+from points import table as points_table
+
+import nestgrad as ng
+from nestgrad.backends.derived import Derived
 from nestgrad.levels.batched import SHIFTS
 from nestgrad.ops import TABLE, Kind, Op
+from nestgrad.testing import BackendConformance
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
+DOCS = ROOT / "docs"
+PASSED = ROOT / "tests" / "opdb" / "passed.json"
 
-HEAD = """# Operations
+NOTE = "<!-- Written by tools/ops_page.py. -->"
 
-<!-- Written by tools/ops_page.py from the op table. -->
+OPS = f"""---
+hide: [toc]
+---
 
-All operations of a backend, as the op table has them, and what each kind of level does with them. The names of users
-differ in places (`ng.multiply` is `mul`); some operations are there for rules alone. An argument is an array `x`, `y`, `z`
-or any number of them, `*xs`; the rest are parameters.
+# Operations
+
+{NOTE}
+
+All functions of users, and all operations of a backend. A function without an operation of its own is made of others; an operation
+without a function is there for rules, and the last section says what for.
+
+* *Operation*: arrays are `x`, `y`, `z` or any number of them, `*xs`; the rest are parameters. What levels do with it is on
+  [a page of its own](ops-on-levels.md).
+* *NumPy*, *PyTorch*: what means the same there. Names may stand in `numpy`, in `scipy` where it says so, and in `torch`; `F` is
+  `torch.nn.functional`. The names of their arguments and their conventions may differ.
+* *Kernel*: which of the two backends, NumPy's and PyTorch's, has one for the operation. Without it, a *default* computes it from other
+  operations, or it is the *composite* of other operations that its entry says.
+* *Orders*: up to which order its derivatives are compared with finite differences, on the calls and special points that its entry
+  states, on all backends. Their number is under *samples*, and under *torch's* that of the samples of PyTorch's own database of
+  operations whose values, first and second derivatives agree. A constant has no
+  derivatives.
+* *Special points*: see [the table](conventions.md#all-points).
+
+"""
+
+LEVELS = f"""---
+hide: [toc]
+---
+
+# Operations on levels
+
+{NOTE}
+
+What each kind of level does with an [operation](ops.md), by the kind of the operation. An argument is an array `x`, `y`, `z` or any
+number of them, `*xs`; the rest are parameters.
 
 *Reverse* says what a node keeps for the backward pass, by argument: `x: y` means that the cotangent of `x` is found
 with the value of `y`; `out` is the answer. Beside that, shapes and parameters are kept. An argument that is not named
@@ -44,6 +83,15 @@ has no derivative.
 
 """
 
+FUNCTIONS = f"""# Functions
+
+{NOTE}
+
+Functions of Tensors, numbers and arrays, as `ng.sin`. Many are [methods](reference.md#tensors) of Tensors as well. Which of them are
+single operations, and what they are called in NumPy and PyTorch, is listed in [Operations](ops.md).
+
+"""
+
 KINDS = {
     Kind.ELEMENTWISE: "A number for each entry. A rule multiplies the cotangent by the partial derivative; in forward mode the same\n"
     "rule multiplies the tangent, and the arguments' shares are added.",
@@ -57,12 +105,84 @@ KINDS = {
 }
 
 
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table of Markdown, without the columns that are empty."""
+    lines = list(lines)
+    full = [k for k in range(len(heads)) if any(line[k] for line in lines)]
+    heads, lines = [heads[k] for k in full], [[line[k] for k in full] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, ["---"] * len(heads), *lines]) + "\n"
+
+
+# what an op is, for users
+
+HEADS = ("function", "operation", "kind", "NumPy", "PyTorch", "kernel", "orders", "samples", "torch's", "special points")
+INNER = (1, 2, 5, 6, 7)  # the columns of ops that users do not call
+
+
+def kernel(op: Op) -> str:
+    """Where a backend computes the op itself."""
+    default = getattr(Derived, op.name, None)
+    backends = {"NumPy": ng.NumpyBackend, "PyTorch": ng.TorchBackend}
+    found = [name for name, cls in backends.items() if getattr(cls, op.name, default) is not default]
+    return "both" if len(found) == len(backends) else ", ".join(found) or ("composite" if op.kind is Kind.COMPOSITE else "default")
+
+
+def conventions(op: Op) -> str:
+    """What kinds of special points it has, and where."""
+    found: dict[str, list[str]] = {}
+    for row in rows():
+        if row.op == op.name and row.nature != "smooth":
+            found.setdefault(row.nature, []).append(row.x)
+    return "; ".join(f"{nature} at {', '.join(dict.fromkeys(xs))}" for nature, xs in found.items())
+
+
+def line(path: str, op: Op | None, passed: dict[str, int]) -> list[str]:
+    """A function of users and its op, or one of the two alone."""
+    name = path.rpartition(".")[2]
+    link = f"[`{path}`][{documented(path)}]" if path else ""
+    names = [f"`{found}`" if (found := elsewhere(path, op, library)) else "" for library in ("numpy", "torch")] if path else ["", ""]
+    torchs = str(passed.get(op.name if op else name, ""))
+    if op is None:
+        return [link, "", "", *names, "", "", "", torchs, ""]
+    orders = "" if op.kind is Kind.CONSTANT else str(BackendConformance.order)
+    samples = str(len(op.samples.calls) + len(op.samples.special))
+    return [link, f"`{op.signature}`", op.kind.value, *names, kernel(op), orders, samples, torchs, conventions(op)]
+
+
+def ops() -> str:
+    """docs/ops.md."""
+    passed = json.loads(PASSED.read_text(encoding="utf-8")) if PASSED.exists() else {}
+    families: dict[str, list[list[str]]] = {}
+    for path, module in homes().items():
+        own = [op for op in TABLE.values() if called(op) == path]
+        families.setdefault(module, []).extend(line(path, op, passed) for op in own or [None])
+    text = OPS
+    for module, found in families.items():
+        text += f"## {title(module)}\n\n{table(HEADS, found)}\n"
+    inner = [[line("", op, passed)[k] for k in INNER] + [_plain(reason(op))] for op in TABLE.values() if reason(op)]
+    return f"{text}## In rules\n\nUsers write these otherwise, or not at all.\n\n{table([*(HEADS[k] for k in INNER), 'what for'], inner)}"
+
+
+def _plain(text: str) -> str:
+    """A reason, with what is code in it marked as such."""
+    return re.sub(r"\bx[.\[][^ ,;]*(?:\([^)]*\))?", lambda match: f"`{match[0]}`", text)
+
+
+def title(module: str) -> str:
+    """The heading of a module of functions."""
+    room, _, name = module.removeprefix("nestgrad.").partition(".")
+    return name.replace("_", " ").capitalize() if room == "functions" else f"{room}: {name.replace('_', ' ')}"
+
+
+# what levels do with it
+
+
 def reverse(op: Op) -> str:
     """What a node keeps, by argument."""
     kept = []
     for name, rule in zip(op.arguments, op.rules, strict=True):
         if rule is not None:
-            words = [f"`{w}`" for w in rule.reads if w in (*op.arguments, "out", "others")]
+            words = [f"`{w}`" for w in rule.reads if w in (*op.arguments, *op.results, "out", "others")]
             kept.append(f"`{name}`: {', '.join(words) or 'nothing'}")
     return "; ".join(kept)
 
@@ -91,49 +211,56 @@ def fallbacks() -> list[Op]:
     return [op for op in TABLE.values() if op.by_parts]
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of Markdown."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
 def section(kind: Kind) -> str:
     """The ops of one kind."""
-    ops = [op for op in TABLE.values() if op.kind is kind]
+    found = [op for op in TABLE.values() if op.kind is kind]
     if kind is Kind.COMPOSITE:
-        body = table(["operation"], [[f"`{op.signature}`"] for op in ops])
+        body = table(["operation"], [[f"`{op.signature}`"] for op in found])
     elif kind is Kind.CONSTANT:
-        body = table(["operation", "batched"], [[f"`{op.signature}`", batched(op)] for op in ops])
+        body = table(["operation", "batched"], [[f"`{op.signature}`", batched(op)] for op in found])
     else:
-        rows = [[f"`{op.signature}`", reverse(op), taylor(op), batched(op)] for op in ops]
-        body = table(["operation", "reverse", "Taylor", "batched"], rows)
+        lines = [[f"`{op.signature}`", reverse(op), taylor(op), batched(op)] for op in found]
+        body = table(["operation", "reverse", "Taylor", "batched"], lines)
     return f"## {kind.value.capitalize()}\n\n{KINDS[kind]}\n\n{body}\n"
 
 
-def points() -> str:
-    """The printed derivatives at special points."""
-    rows = []
-    for op in TABLE.values():
-        for point, derivatives in op.samples.special.items():
-            values = point if isinstance(point, tuple) else (point,)
-            at = ", ".join(f"{name} = {value:g}" for name, value in zip((*op.arguments, *op.params), values, strict=True))
-            rows.append([f"`{op.name}`", f"`{at}`", *("none" if d is None else f"{d:.6g}" for d in derivatives)])
-    return (
-        "## Special points\n\nDerivatives by the first argument where they could be in doubt, in all modes. Where there is *none*, the\n"
-        "answer is infinite or NaN. Ties and other conventions are in [Conventions](conventions.md).\n\n"
-        + table(["operation", "at", "first", "second", "third"], rows)
-    )
-
-
-def page() -> str:
-    """The whole page."""
+def levels() -> str:
+    """docs/ops-on-levels.md."""
     names = ", ".join(f"`{op.name}`" for op in fallbacks())
     note = (
-        f"Each of the {len(TABLE)} operations has a way of its own on every level, but for Taylor mode of\n{names}: these are products "
-        "in one kernel that rules use, and come\nin parts there.\n\n"
+        f"Each of the {len(TABLE)} operations has a way of its own on every level, but for Taylor mode of {names}: these are for rules, "
+        "many steps in one kernel, and come in parts there.\n\n"
     )
-    return HEAD + note + "".join(section(kind) for kind in KINDS) + points()
+    return LEVELS + note + "\n".join(section(kind).rstrip("\n") + "\n" for kind in KINDS)
+
+
+# functions and conventions
+
+
+OPTIONS = "      heading_level: 3\n      show_root_heading: false\n      show_root_toc_entry: false\n      filters: public\n"
+
+
+def functions() -> str:
+    """docs/functions.md."""
+    text = FUNCTIONS
+    for module in dict.fromkeys(homes().values()):
+        text += f"## {title(module)}\n\n::: {module}\n    options:\n{OPTIONS}\n"
+    return text.rstrip("\n") + "\n"
+
+
+BEGIN, END = "<!-- points: begin -->\n", "<!-- points: end -->"
+
+
+def conventions_page() -> str:
+    """docs/conventions.md, with its table made anew."""
+    text = (DOCS / "conventions.md").read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    return f"{before}{BEGIN}\n{legend()}\n\n{points_table()}\n\n{END}{rest.partition(END)[2]}"
+
+
+PAGES = {"ops.md": ops, "ops-on-levels.md": levels, "functions.md": functions, "conventions.md": conventions_page}
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")

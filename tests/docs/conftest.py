@@ -1,6 +1,8 @@
-"""The module ``pages`` stands beside the tests."""
+"""The module ``pages`` stands beside the tests, those that write pages in ``tools``."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).resolve().parent
+
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools")]
