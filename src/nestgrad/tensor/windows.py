@@ -50,6 +50,8 @@ def windowed(name: str, x: Handle, axes: Ints, sizes: Ints, steps: Ints) -> "Ten
     if wrong := [(k, n) for k, n in zip(axes, sizes, strict=True) if n > shape[k]]:
         axis, n = wrong[0]
         raise ShapeError(f"{name}: got windows of {n} entries along axis {axis} of shape {shape}; expected as many at most")
+    if not axes:
+        return make(b, x.value, x.marks)
     order = (*(k for k in range(len(shape)) if k not in axes), *axes)
     out = b.windows(b.permute(x.value, order), sizes, steps, (1,) * len(axes))
     back = (*(order.index(k) for k in range(len(shape))), *range(len(shape), len(shape) + len(axes)))
