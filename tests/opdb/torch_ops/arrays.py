@@ -1,5 +1,6 @@
 """Reductions, shapes and indices."""
 
+import math
 from typing import Any
 
 import nestgrad as ng
@@ -24,9 +25,6 @@ for _name, _ours in (
     ("logsumexp", "logsumexp"), ("max|reduction_no_dim", "max"), ("min|reduction_no_dim", "min"),
 ):  # fmt: skip
     entry(_name, _ours, _reduction(_ours))
-for _name in ("all", "any"):
-    entry(_name, f"Tensor.{_name}", lambda x, dim=None, keepdim=False, name=_name: getattr(x, name)(_axis(dim), keepdim))
-
 
 def _spread(torchs: str, function: Any) -> None:
     """Variance and what is made of it."""
@@ -57,17 +55,15 @@ def _along(ours: str) -> Any:
 for _name in ("softmax", "log_softmax"):
     entry(_name, _name, _along(_name))
     entry(f"{_name}|with_dtype", _name, _along(_name))
-entry("nn.functional.softmin", "softmax", lambda x, dim, dtype=None: _along("softmax")(-x, dim, dtype))
-entry("nn.functional.softmin|with_dtype", "softmax", lambda x, dim, dtype=None: _along("softmax")(-x, dim, dtype))
 
 
 def _norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    only(ord == 2, "norms other than the Euclidean one")
-    x = x if dtype is None else x.astype(dtype)
-    return ng.norm(x, axis=_axis(dim), keepdims=keepdim)
+    only(ord >= 0 or ord == -math.inf, "negative powers of a norm")
+    return ng.norm(x if dtype is None else x.astype(dtype), _axis(dim), keepdim, ord)
 
 
 entry("linalg.vector_norm", "norm", _norm)
+entry("dist", "norm", lambda x, y, p=2: ng.norm(x - y, ord=p))
 
 # shapes
 
@@ -106,20 +102,11 @@ def _expand(x: Any, *sizes: Any) -> Any:
 
 entry("expand", "broadcast_to", _expand)
 entry("expand_as", "broadcast_to", lambda x, y: ng.broadcast_to(x, y.shape))
-entry("flatten", "reshape", lambda x, start_dim=0, end_dim=-1: _flattened(x, start_dim, end_dim))
-
-
-def _flattened(x: Any, start: int, end: int) -> Any:
-    if x.ndim == 0 or (start % x.ndim == 0 and end % x.ndim == x.ndim - 1):
-        return x.flatten()
-    start, end = start % x.ndim, end % x.ndim
-    return x.reshape((*x.shape[:start], -1, *x.shape[end + 1 :]))
 
 
 entry("cat", "concat", lambda xs, dim=0: ng.concat([x for x in xs if x.shape != (0,)] or xs, axis=dim))
 entry("stack", "stack", lambda xs, dim=0: ng.stack(xs, axis=dim))
 entry("constant_pad_nd", "pad", lambda x, pad, value=0.0: _padded(x, pad, value))
-entry("nn.functional.pad|constant", "pad", lambda x, pad, mode="constant", value=0.0: _padded(x, pad, value))
 
 
 def _padded(x: Any, pad: Any, value: Any) -> Any:
@@ -135,15 +122,11 @@ def _padded(x: Any, pad: Any, value: Any) -> Any:
 entry("__getitem__", "getitem", lambda x, index: x[_index(index)])
 entry("select", "getitem", lambda x, dim, index: x[_at(x, dim, index)])
 entry("narrow", "getitem", lambda x, dim, start, length: x[_at(x, dim, slice(_whole(start, x, dim), _whole(start, x, dim) + length))])
-entry("index_select", "getitem", lambda x, dim, index: x[_at(x, dim, index)])
 entry("slice", "getitem", lambda x, dim=0, start=None, end=None, step=1: x[_at(x, dim, slice(start, end, step))])
-entry("unbind", "getitem", lambda x, dim=0: [x[_at(x, dim, k)] for k in range(x.shape[dim])])
 entry("index_put", "index_set", lambda x, indices, values, accumulate=False: (
     x.at[tuple(indices)].add(values) if accumulate else x.at[tuple(indices)].set(values)))  # fmt: skip
 entry("select_scatter", "index_set", lambda x, src, dim, index: x.at[_at(x, dim, index)].set(src))
 entry("slice_scatter", "index_set", lambda x, src, dim=0, start=None, end=None, step=1: x.at[_at(x, dim, slice(start, end, step))].set(src))
-entry("index_copy", "index_set", lambda x, dim, index, source: x.at[_at(x, dim, index)].set(source))
-entry("index_add", "index_add", lambda x, dim, index, source, alpha=1: x.at[_at(x, dim, index)].add(source * alpha))
 
 
 def _index(index: Any) -> Any:

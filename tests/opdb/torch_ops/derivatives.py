@@ -61,6 +61,11 @@ def mapped(f: Callable[[Any], Any], tree: Any) -> Any:
     return f(tree)
 
 
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    """In double precision, if it is floating: some samples mix in narrower numbers."""
+    return x.detach().double() if x.is_floating_point() else x.detach()
+
+
 def _weights(rng: np.random.Generator, shapes: list[tuple[int, ...]]) -> Arrays:
     return [rng.normal(size=shape) for shape in shapes]
 
@@ -72,7 +77,7 @@ def by_torch(info: Any, sample: Any, seed: int, compared: tuple[int, ...] | None
     def fresh(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        made = leaf.detach().clone().requires_grad_(leaf.requires_grad)
+        made = doubled(leaf).clone().requires_grad_(leaf.requires_grad)
         if leaf.requires_grad:
             inputs.append(made)
         return made
@@ -146,7 +151,7 @@ def by_nestgrad(call: Callable[..., Any], backend: Any, sample: Any, seed: int) 
         if isinstance(leaf, torch.Tensor):
             if leaf.is_complex() or leaf.layout != torch.strided:
                 raise LeftOut("complex numbers" if leaf.is_complex() else "sparse arrays")
-            x = stack.tensor(leaf.detach().numpy(), requires_grad=leaf.requires_grad)
+            x = stack.tensor(doubled(leaf).numpy(), requires_grad=leaf.requires_grad)
             if leaf.requires_grad:
                 inputs.append(x)
             return x

@@ -24,7 +24,7 @@ entry("sub", "subtract", _scaled(ng.subtract))
 entry("rsub", "subtract", lambda x, y, alpha=1: _scaled(ng.subtract)(y, x, alpha))
 for _name, _ours, _swapped in (
     ("mul", "multiply", False), ("div|no_rounding_mode", "divide", False), ("true_divide", "divide", False), ("pow", "power", False),
-    ("float_power", "power", False), ("__radd__", "add", True), ("__rsub__", "subtract", True), ("__rmul__", "multiply", True),
+    ("float_power", "float_power", False), ("__radd__", "add", True), ("__rsub__", "subtract", True), ("__rmul__", "multiply", True),
     ("__rdiv__", "divide", True), ("__rpow__", "power", True), ("eq", "equal", False), ("ne", "not_equal", False), ("lt", "less", False),
     ("le", "less_equal", False), ("gt", "greater", False), ("ge", "greater_equal", False), ("max|binary", "maximum", False),
     ("min|binary", "minimum", False),
@@ -38,11 +38,3 @@ entry("clamp_min", "clamp", lambda x, bound: ng.clamp(x, bound))
 entry("where", "where", lambda x, condition, y: ng.where(condition, x, y))
 entry("isclose", "abs", lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: (
     ng.logical_or(ng.equal(x, y), ng.less_equal(ng.abs(x - y), atol + rtol * ng.abs(y)))))  # fmt: skip
-
-
-def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """Torch cuts it off above a threshold."""
-    return ng.where(x * beta > threshold, x, ng.softplus(x * beta) / beta)
-
-
-entry("nn.functional.softplus", "softplus", _softplus)

@@ -7,8 +7,8 @@ from torch_ops.samples import names
 from torch_ops.table import ADAPTERS, function
 
 REASONS = {
-    "tensor": "data in; not an operation of the database, which has scalar_tensor",
-    "norm": "compared as linalg.vector_norm; torch.norm is an older spelling of it and of matrix norms",
+    "softplus": "a case of nn.softplus, which is in the table",
+    "select": "NumPy's choice among several arrays; torch's is x[..., index]",
 }
 """Names that mean something else in torch, or that are compared under another name."""
 

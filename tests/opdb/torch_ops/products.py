@@ -5,7 +5,7 @@ from typing import Any
 import nestgrad as ng
 from torch_ops.table import entry, only
 
-for _name in ("matmul", "mm", "bmm", "mv", "dot"):
+for _name in ("matmul", "mm", "bmm", "mv"):
     entry(_name, "matmul", lambda x, y: ng.matmul(x, y))
 entry("__rmatmul__", "matmul", lambda x, y: ng.matmul(y, x))
 
@@ -17,17 +17,6 @@ def _einsum(xs: Any, subscripts: str) -> Any:
 
 
 entry("einsum", "einsum", _einsum)
-
-
-def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
-    """Torch's weights are transposed."""
-    if weight.ndim == 1 or x.ndim == 1 or bias is None:
-        out = ng.matmul(x, weight if weight.ndim == 1 else weight.T)
-        return out if bias is None else out + bias
-    return ng.linear(x, weight.T, bias)
-
-
-entry("nn.functional.linear", "linear", _linear)
 
 
 def _sum_of(product: Any) -> Any:

@@ -29,12 +29,14 @@ class Adapter:
         call: Calls it.
         results: Which of torch's results are compared, where ours has fewer.
         parts: Into how many tests the samples are divided.
+        absent: Why all samples are left out, where they are.
     """
 
     ours: str
     call: Call
     results: tuple[int, ...] | None = None
     parts: int = 1
+    absent: str | None = None
 
 
 ADAPTERS: dict[str, Adapter] = {}
@@ -56,6 +58,11 @@ def entries(*names: str, within: str = "") -> None:
     """Operations that have one name, and arguments in one order. ``within`` is the module of ours, such as ``"nn."``."""
     for name in names:
         entry(name, within + name.rpartition(".")[2])
+
+
+def absent(torch_name: str, ours: str, reason: str) -> None:
+    """A variant of an operation of ours that we do not have, on purpose: its samples are counted as left out."""
+    ADAPTERS[torch_name] = Adapter(ours, lambda *args, **kwargs: only(False, reason), absent=reason)
 
 
 def renamed(ours: str) -> Call:
