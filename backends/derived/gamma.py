@@ -4,6 +4,7 @@ To the right by asymptotic series in ``z = x + 10``, to which recurrences lead; 
 """
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -81,11 +82,7 @@ class Gamma(Elementary):
             term = self.powi(self.reciprocal(self.add(x, float(k))), s)
             total = term if total is None else self.add(total, term)
         w = self.reciprocal(self.add(x, float(steps)))
-        rising, terms = Fraction(1), []
-        for j in range(1, 12):  # B_2j / (2j)! times s (s+1) ... (s+2j-2)
-            rising *= s if j == 1 else (s + 2 * j - 3) * (s + 2 * j - 2)
-            terms.append(bernoulli(2 * j) * rising / math.factorial(2 * j))
-        tail = self.mul(_series(self, self.square(w), terms), self.square(w))
+        tail = self.mul(_series(self, self.square(w), remainders(s, 11)), self.square(w))
         inner = self.add(self.add(self.scale(w, 0.5), 1 / (s - 1)), tail)
         return self.add(total, self.mul(inner, self.powi(w, s - 1)))
 
@@ -103,11 +100,11 @@ class Gamma(Elementary):
 def turned(b: Any, x: Value) -> tuple[Value, Value]:
     """Sine and cosine of ``pi x`` but for a common sign, exactly 0 where they are."""
     pi = b.scale(b.atan(b.asarray(1.0, b.dtype(x))), 4.0)
-    r = b.mul(b.sub(x, b.round(x)), pi)
-    return b.sin(r), b.cos(r)
+    r = b.sub(x, b.round(x))
+    return b.sin(b.mul(r, pi)), b.sin(b.mul(b.sub(0.5, b.abs(r)), pi))
 
 
-def _series(b: Any, x: Value, coefficients: list[Fraction]) -> Value:
+def _series(b: Any, x: Value, coefficients: Sequence[Any]) -> Value:
     """A polynomial by Horner's rule."""
     out: Any = float(coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -121,6 +118,16 @@ def bernoulli(n: int) -> Fraction:
     if n == 0:
         return Fraction(1)
     return -sum((math.comb(n + 1, k) * bernoulli(k) for k in range(n)), Fraction(0)) / (n + 1)
+
+
+@cache
+def remainders(s: int, n: int) -> tuple[float, ...]:
+    """The first coefficients of Euler and Maclaurin's remainder of ``sum 1 / x^s``: ``B_2j / (2j)! s (s+1) ... (s+2j-2)``."""
+    rising, terms = Fraction(1), []
+    for j in range(1, n + 1):
+        rising *= s if j == 1 else (s + 2 * j - 3) * (s + 2 * j - 2)
+        terms.append(float(bernoulli(2 * j) * rising / math.factorial(2 * j)))
+    return tuple(terms)
 
 
 @cache

@@ -59,10 +59,16 @@ class Numbers(Backend):
 
     def pole(self, x: Value, y: Value, n: int, part: int) -> Value:
         x, y = _both(x, y)
-        size = torch.hypot(x, y)
+        size = torch.square(x).add(torch.square(y)) if x.shape != y.shape else torch.square(x).addcmul_(y, y)
+        if size.is_cpu and size.numel() and _plain(size):  # the square neither underflows nor overflows
+            if n == 1:
+                return size.reciprocal_().mul_(x).neg_() if part else size.reciprocal_().mul_(y)
+            re, im = torch.div(y, size), torch.div(x, size).neg_()
+        else:
+            size = torch.hypot(x, y)
+            re, im = torch.div(y, size).div_(size), torch.div(x, size).div_(size).neg_()
         if n == 1:
-            return torch.div(x, size).div_(size).neg_() if part else torch.div(y, size).div_(size)
-        re, im = torch.div(y, size).div_(size), torch.div(x, size).div_(size).neg_()
+            return im if part else re
         if n == 2:
             return torch.mul(re, im).mul_(2.0) if part else re.square_().addcmul_(im, im, value=-1.0)
         return super().pole(x, y, n, part)
@@ -85,6 +91,13 @@ class Numbers(Backend):
 
     def logical_xor(self, x: Value, y: Value) -> Value:
         return torch.logical_xor(*_both(x, y))
+
+
+def _plain(x: torch.Tensor) -> bool:
+    """Whether all entries are far from 0 and from infinity, and none is NaN."""
+    least, most = torch.aminmax(x)
+    limit = torch.finfo(x.dtype).eps ** 4
+    return bool(limit < least.item() and most.item() < 1 / limit)
 
 
 def _both(x: Any, y: Any) -> tuple[Any, Any]:

@@ -22,7 +22,8 @@ from nestgrad.tensor.windows import Windows
 
 @final
 class Tensor(
-    Arithmetic, Rounding, Elementwise, Special, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation, Conversion, Foreign,
+    Arithmetic, Rounding, Elementwise, Special, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation,
+    Conversion, Foreign,
 ):  # fmt: skip
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
