@@ -81,7 +81,7 @@ def get_at(x: torch.Tensor, index: Index) -> torch.Tensor:
     first, count, places, shape = found
     sizes = x.shape
     whole = x if count == 1 else x.reshape(math.prod(sizes[:count]), *sizes[count:])
-    return whole.index_select(first, places).reshape(*sizes[:first], *shape, *sizes[first + count :])
+    return whole.index_select(first, places).reshape((*sizes[:first], *shape, *sizes[first + count :]))
 
 
 def add_at(x: torch.Tensor, v: Any, index: Index) -> None:
@@ -95,7 +95,7 @@ def add_at(x: torch.Tensor, v: Any, index: Index) -> None:
         first, count, places, shape = found
         sizes = x.shape
         lead, rest = sizes[:first], sizes[first + count :]
-        v = v.expand(*lead, *shape, *rest).reshape(*lead, places.shape[0], *rest)
+        v = v.expand((*lead, *shape, *rest)).reshape((*lead, places.shape[0], *rest))
         whole = x if count == 1 else x.view(math.prod(sizes[:count]), *rest)
         (whole.index_add_ if whole.dim() > 1 else whole.scatter_add_)(first, places, v)
         return

@@ -95,6 +95,7 @@ INDICES = [
     (slice(1, 4, -1),), (0, 1, 2), (ROWS,), (ROWS, slice(1, 3)), (slice(None), ROWS), (ROWS, COLS), (COLS, slice(None), ROWS),
     (0, slice(None), ROWS), (slice(None), 1, ROWS), (slice(None, None, -1), ROWS), (ROWS, ROWS, ROWS), (ROWS, 1),
     (ROWS, slice(None, None, -2), 2), (np.array(1),), (np.array([], np.int64),),
+    (np.array(1), np.array(0), np.array(2)),
 ]  # fmt: skip
 
 
