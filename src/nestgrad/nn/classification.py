@@ -3,6 +3,7 @@
 ``reduction`` is ``"mean"``, ``"sum"`` or ``"none"``. Labels are whole numbers, constants, which may differ by the sample of a batch.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, IndexRangeError, ShapeError
@@ -212,7 +213,8 @@ class _Labels:
         if weight is None:
             return None
         w = _weight(self.name, weight, self.b, self.n)
-        return make(self.b, self.b.rows(w.value, self.places), w.marks)
+        b, shape = self.b, tuple(self.b.shape(self.places))
+        return make(b, b.reshape(b.rows(w.value, b.reshape(self.places, (math.prod(shape),))), shape), w.marks)
 
     def along(self, weight: "Tensor") -> "Tensor":
         """A weight for each class, which broadcasts."""

@@ -12,7 +12,7 @@ from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.functions.elementwise import maximum
 from nestgrad.nn.reduction import known, pair, reduced
-from nestgrad.tensor.handle import Operand, as_tensor, make, one_axis, real
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, make, one_axis, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -100,20 +100,23 @@ def gaussian_nll_loss(
 
     Args:
         x: The mean.
-        target: What was observed.
+        target: What was observed. It may broadcast to the shape of ``x``.
         var: The variance: of the shape of ``x``, or without its last axis, or with size 1 there.
         full: Whether to add the constant, ``log(2 pi) / 2``.
         eps: A smaller variance counts as ``eps``, and has derivative 0.
         reduction: See the module.
     """
-    p, q = pair("gaussian_nll_loss", x, target)
+    p = as_tensor(x, target.b if isinstance(target, Handle) else None)
+    far = p - target
+    if far.shape != p.shape:
+        raise ShapeError(f"gaussian_nll_loss: got shapes {p.shape} and {as_tensor(target).shape}; expected one that broadcasts to it")
     v = as_tensor(var, p.b)
     if v.shape == p.shape[:-1] and p.shape:
         v = v.reshape(*v.shape, 1)
     if v.shape not in (p.shape, (*p.shape[:-1], 1), ()):
         raise ShapeError(f"gaussian_nll_loss: got a variance of shape {v.shape} for shape {p.shape}; expected the same, or 1 or none last")
     v = v.clamp(float(eps), None)
-    loss = (v.log() + (p - q).square() / v) * 0.5
+    loss = (v.log() + far.square() / v) * 0.5
     return reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
