@@ -14,7 +14,7 @@ _LINE = (Sample((filled((3,), *REAL),)),)
 _SIGNS = (Sample(([5.3, -5.3, 5.3, -5.3], [1.7, 1.7, -1.7, -1.7])), Sample(([[0.4], [7.1]], [0.9, -2.2, 3.3])))
 
 # roots, exponentials and logarithms; mul0 and div0 as in ops/elementwise.py
-define("cbrt(x)", ELEMENTWISE, lambda b, g, out: b.div0(g, b.scale(b.square(out), 3.0)), samples=calls(
+define("cbrt(x)", ELEMENTWISE, lambda b, g, out: b.power0(g, out, -2, 1 / 3), samples=calls(
     Sample(([-1.7, 0.3, 2.0],)), special={0.0: INFINITE, -8.0: (1 / 12, 1 / 144, 10 / 6912)}))
 define("exp2(x)", ELEMENTWISE, lambda b, g, out: b.mul0(b.times_log(g, 2, 1), out),
        samples=calls(*_LINE, special={0.0: (_LN2, _LN2**2, _LN2**3)}))
@@ -35,10 +35,10 @@ define("logaddexp2(x, y)", ELEMENTWISE, lambda b, g, x, y: b.gated(g, b.times_lo
        lambda b, g, x, y: b.gated(g, b.times_log(b.apart(x, y), 2, 1), -1), samples=calls(
     *_TWO, special={(0.3, 0.3): (0.5, 0.25 * _LN2, 0.0), (-_INF, 0.3): (0.0, 0.0, 0.0), (-_INF, -_INF): (0.5, 0.25 * _LN2, 0.0)}))
 # linear in x; where x is 0 nothing changes with y
-define("xlogy(x, y)", ELEMENTWISE, lambda b, g, y: b.xlogy(g, y), lambda b, g, x, y: b.div0(b.mul(g, x), y), samples=calls(
+define("xlogy(x, y)", ELEMENTWISE, lambda b, g, y: b.xlogy(g, y), lambda b, g, x, y: b.div0(b.mul0(g, x), y), samples=calls(
     Sample((filled((3,), *REAL), filled((3,), *POSITIVE))), Sample((filled((2, 1), *REAL), filled((3,), *POSITIVE))),
     special={(0.0, 2.0): (_LN2, 0.0, 0.0)}))
-define("xlog1py(x, y)", ELEMENTWISE, lambda b, g, y: b.xlog1py(g, y), lambda b, g, x, y: b.div0(b.mul(g, x), b.add(y, 1.0)), samples=calls(
+define("xlog1py(x, y)", ELEMENTWISE, lambda b, g, y: b.xlog1py(g, y), lambda b, g, x, y: b.div0(b.mul0(g, x), b.add(y, 1.0)), samples=calls(
     Sample((filled((3,), *REAL), filled((3,), -0.8, 1.8))), Sample((filled((2, 1), *REAL), filled((3,), -0.8, 1.8))),
     special={(0.0, 1.0): (_LN2, 0.0, 0.0)}))
 
