@@ -30,11 +30,11 @@ class Pooling(Backend):
         if outside:  # by entries at the edge, which the window has already
             for axis, (n, p, end) in enumerate(zip(spaces, padding, ends, strict=True)):
                 x = x.take(np.clip(np.arange(-p, end - p), 0, n - 1), axis - rank)
-        best: Any = None
+        best, which = x, np.empty(0)
         for number, at in enumerate(product(*map(range, sizes))):
             rows = zip(at, dilations, strides, outs, strict=True)
             part = x[(..., *(slice(k * d, k * d + (m - 1) * s + 1, s) for k, d, s, m in rows))]
-            if best is None:
+            if not number:
                 best, which = part.copy(), np.zeros(part.shape, np.int64)
                 continue
             better = part > best
