@@ -2,7 +2,6 @@
 
 from nestgrad.backends.derived.arranging import Arranging
 from nestgrad.backends.primitives import Value
-from nestgrad.errors import ShapeError
 
 
 class Placing(Arranging):
@@ -12,7 +11,7 @@ class Placing(Arranging):
         """``x`` with ``z``, an array or a number, at positions ``y``.
 
         Raises:
-            ShapeError: If a position is named twice along the axis, and ``once`` says that this is to be checked.
+            ValueError: If a position is named twice along the axis, and ``once`` says that this is to be checked.
         """
         if once:
             self._check_once(y, axis, self.shape(x)[axis])
@@ -57,8 +56,9 @@ class Placing(Arranging):
         return self.sum(before, (len(self.shape(y)) - 1,))
 
 
-def named_twice() -> ShapeError:
+def named_twice() -> ValueError:
     """The error for a position that is to hold two values."""
-    return ShapeError(
-        "got positions of which some are named twice along the axis; expected each once, since which value stays would be undefined"
+    return ValueError(
+        "some positions are named twice along the axis; expected each once, since which value stays would be undefined. "
+        "Try scatter_add, or scatter_reduce"
     )

@@ -31,4 +31,9 @@ class Placing(Backend):
         if x.dtype != y.dtype:
             dtype = torch.promote_types(x.dtype, y.dtype)
             x, y = x.to(dtype), y.to(dtype)
-        return torch.searchsorted(x.contiguous(), y.contiguous(), right=right)
+        found = torch.searchsorted(x.contiguous(), y.contiguous(), right=right)
+        if not y.is_floating_point() or not x.shape[-1]:
+            return found
+        # torch takes NaN for equal to every number; here it is the greatest
+        numbers = torch.logical_not(torch.isnan(x)).sum(-1, keepdim=x.dim() > 1)
+        return torch.where(torch.isnan(y), x.shape[-1] if right else numbers, torch.minimum(found, numbers))

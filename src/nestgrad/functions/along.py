@@ -6,7 +6,7 @@ by the sample of a batch, and be traced. Those out of range raise ``IndexRangeEr
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import DTypeError, ShapeError
+from nestgrad.errors import ArgumentError, DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, one_axis
@@ -144,14 +144,14 @@ def scatter_reduce(x: Operand, axis: int, index: Operand, src: Operand, reduce: 
 
     Args:
         x, axis, index, src: See ``scatter``.
-        reduce: ``"sum"``, ``"amax"`` or ``"amin"``.
+        reduce: ``"sum"``, ``"amax"`` or ``"amin"``; another word is an ``ArgumentError``.
 
     >>> from nestgrad import tensor, zeros
     >>> scatter_reduce(zeros(3), 0, tensor([2, 0, 2]), tensor([1.0, -2.0, 3.0]), "amax").tolist()
     [0.0, 0.0, 3.0]
     """
     if reduce not in REDUCTIONS:
-        raise ShapeError(f"scatter_reduce: got reduce={reduce!r}; expected one of {REDUCTIONS}. Try scatter to replace entries")
+        raise ArgumentError(f"scatter_reduce: got reduce={reduce!r}; expected one of {REDUCTIONS}. Try scatter to replace entries")
     return _scattered("scatter_reduce", x, axis, index, src, reduce)
 
 

@@ -6,7 +6,7 @@ Where the shape of the result depends on entries, these must be the same for all
 
 from typing import TYPE_CHECKING
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, meet
 from nestgrad.tensor.picking import where_true
@@ -67,14 +67,15 @@ def searchsorted(sequence: Operand, values: Operand, side: str = "left", right: 
         int64 of the shape of ``values``; a constant. Costs a binary search for each. NaN counts as greater than every number.
 
     Raises:
-        ShapeError: A number for a sequence, leading axes that differ, or another word for ``side``.
+        ShapeError: A number for a sequence, or leading axes that differ.
+        ArgumentError: Another word for ``side``.
 
     >>> from nestgrad import tensor
     >>> searchsorted(tensor([1.0, 2.0, 2.0, 5.0]), tensor([2.0, 6.0])).tolist()
     [1, 4]
     """
     if side not in ("left", "right") or (right is not None and side != "left" and not right):
-        raise ShapeError(f"searchsorted: got side={side!r} and right={right!r}; expected 'left' or 'right', or right alone")
+        raise ArgumentError(f"searchsorted: got side={side!r} and right={right!r}; expected 'left' or 'right', or right alone")
     after = side == "right" if right is None else bool(right)
     b, (p, q), _ = meet("searchsorted", sequence, values)
     p, q = (b.base.asarray(v) if is_scalar(v) else v for v in (p, q))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.shaping import concat
 from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, meet
 
@@ -99,7 +99,8 @@ def meshgrid(*xs: Operand, indexing: str = "xy") -> "tuple[Tensor, ...]":
         indexing: ``"ij"``: axis ``k`` of the results goes with vector ``k``. ``"xy"``: the first two axes are exchanged, as in pictures.
 
     Raises:
-        ShapeError: Arrays with more axes, or another word for ``indexing``.
+        ShapeError: Arrays with more axes.
+        ArgumentError: Another word for ``indexing``.
 
     >>> from nestgrad import tensor
     >>> x, y = meshgrid(tensor([1, 2]), tensor([3, 4, 5]))
@@ -107,7 +108,7 @@ def meshgrid(*xs: Operand, indexing: str = "xy") -> "tuple[Tensor, ...]":
     ([[1, 2], [1, 2], [1, 2]], (3, 2))
     """
     if indexing not in ("xy", "ij"):
-        raise ShapeError(f"meshgrid: got indexing {indexing!r}; expected 'xy' or 'ij'")
+        raise ArgumentError(f"meshgrid: got indexing {indexing!r}; expected 'xy' or 'ij'")
     vectors: list[Any] = [atleast_1d(x) for x in xs]
     if wrong := [v.shape for v in vectors if v.ndim > 1]:
         raise ShapeError(f"meshgrid: got an array of shape {wrong[0]}; expected vectors")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.ops.splitting import MOST, splitting, unstacking
 from nestgrad.tensor.handle import Operand, as_tensor, make, one_axis
 from nestgrad.tensor.places import integers
@@ -50,7 +50,7 @@ def array_split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tu
     n = x.shape[k]
     if isinstance(sections, int):
         if sections < 1:
-            raise ShapeError(f"split: got {sections} sections; expected at least one")
+            raise ArgumentError(f"split: got {sections} sections; expected at least one")
         return _parts(x, [n // sections + (i < n % sections) for i in range(sections)], k)
     cuts = integers("split", x.b, sections)
     bounds = [0, *(min(max(c + n if c < 0 else c, 0), n) for c in cuts), n]
@@ -70,7 +70,7 @@ def chunk(x: Operand, chunks: int, axis: int = 0) -> "tuple[Tensor, ...]":
     x = as_tensor(x)
     k = one_axis(x, axis, "chunk")
     if not isinstance(chunks, int) or chunks < 1:
-        raise ShapeError(f"chunk: got {chunks!r} chunks; expected at least one")
+        raise ArgumentError(f"chunk: got {chunks!r} chunks; expected at least one")
     n = x.shape[k]
     size = -(-n // chunks)
     return _parts(x, [min(size, n - start) for start in range(0, n, size)] if n else [0] * chunks, k)
@@ -133,7 +133,7 @@ def _slices(x: "Tensor", axis: int) -> "tuple[Tensor, ...]":
     """The slices along an axis, without it."""
     count = x.shape[axis]
     if count < 2:
-        return (x.squeeze(axis),) * count
+        return (x.squeeze(axis),) if count else ()
     if count <= MOST:
         return tuple(make(x.b, part, x.marks) for part in x.b.own(unstacking(count))(x.value, axis))
     size = _group(count)

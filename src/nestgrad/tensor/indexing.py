@@ -126,6 +126,8 @@ class Place:
                 f"at[...].{name.removeprefix('index_')}: got dtype {given.dtype} for entries of dtype {x.dtype}, which cannot hold it. "
                 "Try x.astype('float64').at[...]"
             )
+        if given.dtype != x.dtype:
+            given = given.astype(x.dtype)
         if found.drop is not None:
             after = len(base.shape(base.getitem(base.broadcast_to(base.full((), 0), found.before), found.items))) - found.drop - 1
             if given.ndim > after:

@@ -3,7 +3,7 @@
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.contractions import dot
 from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, one_axis
@@ -99,7 +99,7 @@ def where_true(x: Handle, name: str) -> tuple[Any, ...]:
 def _moded(name: str, b: Any, places: Any, n: int, mode: str) -> Any:
     """Positions on an axis of size ``n``, from 0 on."""
     if mode not in MODES:
-        raise ShapeError(f"{name}: got mode {mode!r}; expected one of {MODES}")
+        raise ArgumentError(f"{name}: got mode {mode!r}; expected one of {MODES}")
     if mode == "raise":
         return inside(name, b, places, n)
     if not n and 0 not in b.shape(places):
