@@ -9,7 +9,7 @@ import nestgrad as ng
 from nestgrad.ops import TABLE
 
 WORDS = ["".join(word) for word in product("RFBT", repeat=3)]
-OPS = ["mul", "div", "tanh", "exp", "pow", "sum", "matmul", "linear", "softmax", "norm", "where", "getitem", "prod"]
+OPS = ["mul", "div", "tanh", "exp", "pow", "sum", "matmul", "linear", "softmax", "norm", "where", "getitem", "prod", "conv", "max_pool"]
 
 
 def chosen(op):
