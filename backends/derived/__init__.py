@@ -18,5 +18,5 @@ from nestgrad.backends.derived.statistics import Statistics
 __all__ = ["Derived"]
 
 
-class Derived(Numbers, Special, Gamma, Placing, Pooling, Activations, Normalization, Scans, Sorting, Statistics):
+class Derived(Numbers, Activations, Special, Gamma, Placing, Pooling, Normalization, Scans, Sorting, Statistics):
     """Every operation that is not required, family by family."""

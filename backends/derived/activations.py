@@ -1,10 +1,10 @@
 """Activations in terms of other operations, and their rules. No branch that is not taken overflows."""
 
-from nestgrad.backends.derived.elementary import Elementary
+from nestgrad.backends.derived.special import Special
 from nestgrad.backends.primitives import Value
 
 
-class Activations(Elementary):
+class Activations(Special):
     """Functions of networks, elementwise."""
 
     # what is linear in pieces, and its rules

@@ -157,7 +157,9 @@ logsigmoid = log_sigmoid
 def softplus(x: Operand, beta: float = 1.0) -> "Tensor":
     """``log(1 + exp(beta * x)) / beta``, without overflow. It is never replaced by ``x``, so no threshold is needed."""
     x = as_tensor(x)
-    return x.softplus() if beta == 1.0 else (x * float(beta)).softplus() / float(beta)
+    if beta != 1.0:
+        return softplus(x * float(beta)) / float(beta)
+    return x.softplus()
 
 
 def silu(x: Operand) -> "Tensor":

@@ -230,7 +230,10 @@ class _Labels:
             return loss
         if reduction == "sum":
             return loss.sum()
-        if weights is None and self.mask is None:
+        if weights is not None:
+            counted = weights if self.mask is None else where(self.mask, weights, 0.0)
+        elif self.mask is None:
             return loss.mean()
-        counted = self.mask.astype(loss.dtype) if weights is None else weights if self.mask is None else where(self.mask, weights, 0.0)
+        else:
+            counted = self.mask.astype(loss.dtype)
         return loss.sum() / counted.sum()
