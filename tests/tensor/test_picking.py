@@ -155,7 +155,8 @@ BETWEEN = np.array([[-0.7, 0.2], [1.1, -3.0], [4.0, 0.45]])
 def test_interp_in_all_of_its_arguments(check_derivatives):
     check_derivatives(ng.interp, np.interp, BETWEEN, KNOTS, HEIGHTS)
     check_derivatives(lambda x, xp, fp, ends: ng.interp(x, xp, fp, ends[0], ends[1] * ends[0]),
-                      lambda x, xp, fp, ends: np.interp(x, xp, fp, ends[0], ends[1] * ends[0]), BETWEEN, KNOTS, HEIGHTS, [5.0, -2.0])  # fmt: skip
+                      lambda x, xp, fp, ends: np.interp(x, xp, fp, ends[0], ends[1] * ends[0]),
+                      BETWEEN, KNOTS, HEIGHTS, [5.0, -2.0])  # fmt: skip
     check_derivatives(lambda x: ng.interp(x, np.array([1.0]), np.array([4.0])), lambda x: np.interp(x, [1.0], [4.0]), BETWEEN)
 
 
