@@ -14,7 +14,7 @@ class Statistics(Arrays):
         left = math.prod(self.shape(x)[k] for k in axes) - correction
         if left <= 0:
             return self.scale(self.sum(x, axes, keepdims), math.nan)
-        return self.scale(self.norm(self.sub(x, self.mean(x, axes, True)), axes, keepdims), 1.0 / math.sqrt(left))
+        return self.sqrt(self.div(self.sum(self.square(self.sub(x, self.mean(x, axes, True))), axes, keepdims), left))
 
     def abspow(self, x: Value, p: float, odd: bool) -> Value:
         """``|x|**p``, with the sign of ``x`` if ``odd``; to the power 0 that is 1, and the sign itself."""

@@ -19,11 +19,17 @@ def _deviations(b: Any, x: Any, axes: Shape) -> Any:
     return b.sub(x, b.mean(x, axes, True))
 
 
+def _inverse(b: Any, x: Any, out: Any, axes: Shape) -> Any:
+    """``1 / out``, with the axes; 0 where that is 0, and no finite derivative there, which a product with 0 does not hide."""
+    shape = kept(tuple(b.shape(x)), axes)
+    return b.unit(b.base.full(shape, 1.0, b.dtype(x)), b.reshape(out, shape))
+
+
 def _rate(b: Any, g: Any, x: Any, out: Any, axes: Shape, correction: float) -> Any:
-    """``g / ((n - correction) out)``; 0 at a spread of 0 to first order, and no finite derivative there above it."""
+    """``g / ((n - correction) out)``."""
     shape = tuple(b.shape(x))
-    left = math.prod(shape[k] for k in axes) - correction
-    return b.scale(b.unit(b.reshape(g, kept(shape, axes)), b.reshape(out, kept(shape, axes))), 1.0 / left if left > 0 else math.nan)
+    share = b.mul(b.reshape(g, kept(shape, axes)), _inverse(b, x, out, axes))
+    return b.per(share, math.prod(shape[k] for k in axes) - correction)
 
 
 def _std_tangent(b: Any, t: Any, x: Any, out: Any, axes: Shape, correction: float, keepdims: bool) -> Any:
@@ -53,8 +59,7 @@ define("abspow(x, p, odd)", ELEMENTWISE, _abspow, samples=calls(
 
 def _slope(b: Any, x: Any, out: Any, p: float, axes: Shape) -> Any:
     """``sign(x) |x / norm|^(p - 1)``; 0 at the origin to first order, and no finite derivative there above it."""
-    shape = kept(tuple(b.shape(x)), axes)
-    return b.abspow(b.mul(x, b.unit(b.base.full(shape, 1.0, b.dtype(x)), b.reshape(out, shape))), p - 1.0, True)
+    return b.abspow(b.mul(x, _inverse(b, x, out, axes)), p - 1.0, True)
 
 
 define("pnorm(x, p, axes, keepdims)", SPECIAL, lambda b, g, x, out, p, axes: b.mul(
