@@ -34,7 +34,8 @@ def pairwise_distance(x: Operand, y: Operand, p: float = 2.0, eps: float = 1e-6,
     x, y = as_tensor(x), as_tensor(y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"pairwise_distance: got shapes {x.shape} and {y.shape}; expected vectors of one size along the last axes")
-    return (x - y + float(eps)).norm(-1, keepdim, _order("pairwise_distance", p))
+    distance: Tensor = (x - y + float(eps)).norm(-1, keepdim, _order("pairwise_distance", p))
+    return distance
 
 
 def cdist(x: Operand, y: Operand, p: float = 2.0) -> "Tensor":
@@ -60,7 +61,8 @@ def cdist(x: Operand, y: Operand, p: float = 2.0) -> "Tensor":
     x, y = as_tensor(x), as_tensor(y)
     if x.ndim < 2 or y.ndim < 2 or x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"cdist: got shapes {x.shape} and {y.shape}; expected (..., n, d) and (..., m, d)")
-    return (x.expand_dims(-2) - y.expand_dims(-3)).norm(-1, ord=_order("cdist", p))
+    distances: Tensor = (x.expand_dims(-2) - y.expand_dims(-3)).norm(-1, ord=_order("cdist", p))
+    return distances
 
 
 def _order(name: str, p: float) -> float:

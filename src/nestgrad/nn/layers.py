@@ -154,7 +154,8 @@ def pixel_shuffle(x: Operand, upscale_factor: int) -> "Tensor":
     *lead, c, h, w = x.shape
     k, c = len(lead), c // (r * r)
     x = x.reshape(*lead, c, r, r, h, w).permute((*range(k), k, k + 3, k + 1, k + 4, k + 2))
-    return x.reshape(*lead, c, h * r, w * r)
+    shuffled: Tensor = x.reshape(*lead, c, h * r, w * r)
+    return shuffled
 
 
 def pixel_unshuffle(x: Operand, downscale_factor: int) -> "Tensor":
@@ -170,7 +171,8 @@ def pixel_unshuffle(x: Operand, downscale_factor: int) -> "Tensor":
     *lead, c, h, w = x.shape
     k = len(lead)
     x = x.reshape(*lead, c, h // r, r, w // r, r).permute((*range(k), k, k + 2, k + 4, k + 1, k + 3))
-    return x.reshape(*lead, c * r * r, h // r, w // r)
+    unshuffled: Tensor = x.reshape(*lead, c * r * r, h // r, w // r)
+    return unshuffled
 
 
 def _factor(name: str, r: object) -> int:

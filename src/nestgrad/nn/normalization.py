@@ -9,7 +9,7 @@ from math import isinf, prod
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_floating, make, real, results, shape_of
+from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real, results, shape_of
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -231,13 +231,17 @@ def normalize(x: Operand, p: float = 2.0, axis: int | Sequence[int] = 1, eps: fl
     x = _floating(x)
     if not p > 0:
         raise ArgumentError(f"normalize: got p={p!r}; expected a positive number, or inf")
+    norm: Tensor
     if p == 2.0:  # the square is cut off below, not the norm, which has no second derivative at the origin
-        return x / (x * x).sum(axis, keepdims=True).clamp(eps * eps, None).sqrt()
-    if p == 1.0:
-        return x / abs(x).sum(axis, keepdims=True).clamp(eps, None)
-    if isinf(p):
-        return x / abs(x).max(axis, keepdims=True).clamp(eps, None)
-    return x / ((abs(x) ** p).sum(axis, keepdims=True).clamp(eps**p, None) ** (1.0 / p))
+        norm = (x * x).sum(axis, keepdims=True).clamp(eps * eps, None).sqrt()
+    elif p == 1.0:
+        norm = abs(x).sum(axis, keepdims=True).clamp(eps, None)
+    elif isinf(p):
+        norm = abs(x).max(axis, keepdims=True).clamp(eps, None)
+    else:
+        norm = (abs(x) ** p).sum(axis, keepdims=True).clamp(eps**p, None) ** (1.0 / p)
+    normalized: Tensor = x / norm
+    return normalized
 
 
 def local_response_norm(x: Operand, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> "Tensor":
@@ -267,7 +271,8 @@ def local_response_norm(x: Operand, size: int, alpha: float = 1e-4, beta: float 
     total = squares[:, :channels]
     for first in range(1, size):
         total = total + squares[:, first : first + channels]
-    return x / (total * (alpha / size) + k) ** beta
+    out: Tensor = x / (total * (alpha / size) + k) ** beta
+    return out
 
 
 def _floating(x: Operand) -> "Tensor":
@@ -291,7 +296,7 @@ def _last(name: str, x: "Tensor", normalized_shape: Any) -> Shape:
 def _of_shape(name: str, word: str, given: Any, shape: Shape) -> None:
     if given is None:
         return
-    found = tuple(given.shape) if isinstance(given, Handle) or hasattr(given, "shape") else ()
+    found = tuple(getattr(given, "shape", ()))
     if found != shape:
         raise ShapeError(f"{name}: got {word} of shape {found}; expected {shape}")
 

@@ -20,7 +20,8 @@ Cotangents = tuple[Any, ...]
 def _count(b: Any, x: Any, axes: Shape) -> int:
     """How many entries a mean is taken over; at least 1, so that no entries are no division by 0."""
     shape = b.shape(x)
-    return max(prod([shape[k] for k in axes]), 1)
+    count: int = prod([shape[k] for k in axes])
+    return max(count, 1)
 
 
 def _added(b: Any, *shares: Any) -> Any:

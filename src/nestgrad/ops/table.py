@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from nestgrad.errors import RuleError
@@ -54,6 +55,7 @@ class Operands(list[Any]):
             return self._shapes
 
 
+@cache
 def _reader(arguments: tuple[str, ...], params: tuple[str, ...], results: tuple[str, ...], word: str) -> Reader:
     """What ``word`` stands for: a function of ``b``, the argument's position, the arguments, the answer and the parameters."""
     if word in results:
@@ -153,6 +155,8 @@ class Op:
 
     def bound(self, given: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The parameters of a call, in their order: those ``given`` by position, those ``named``, and defaults."""
+        if len(given) == len(self.params):
+            return tuple(given)
         values = dict(zip(self.params[len(self.params) - len(self.defaults) :], self.defaults, strict=True))
         values |= dict(zip(self.params, given, strict=False))
         values |= named
