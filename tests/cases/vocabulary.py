@@ -8,7 +8,6 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 import nestgrad as ng
@@ -60,18 +59,6 @@ def _slices(ranges: Any) -> tuple[slice, ...]:
     return tuple(slice(a, b, s) if s > 0 else slice(b - 1, a - 1 if a else None, s) for a, b, s in ranges)
 
 
-def _along(axis: int, index: Any) -> tuple[Any, ...]:
-    """``index`` on one axis of a matrix, all of the others."""
-    return (*(slice(None),) * axis, index)
-
-
-def _beside(axis: int, index: Any) -> tuple[Any, ...]:
-    """Entries of a matrix: ``index`` on ``axis``, and each one's own place on the other."""
-    where = list(np.indices(index.shape))
-    where[axis] = index.numpy()
-    return tuple(where)
-
-
 def _scatter_nd(x: Any, i: Any, v: Any, how: str) -> Any:
     rows = tuple(i.numpy().T)
     return x.at[rows].set(x[rows] * v if how == "mul" else x[rows].maximum(v))
@@ -94,19 +81,18 @@ WORDS: dict[str, Any] = {
     "transpose": lambda x: x.mT,
     "permute": lambda x, axes: x.permute(axes),
     "reshape": lambda x, shape: x.reshape(shape),
-    "repeat_dim": lambda x, dim, n: ng.concat([x] * n, axis=dim),
+    "repeat_dim": lambda x, dim, n: ng.tile(x, [n if k == dim else 1 for k in range(x.ndim)]),
     "cummax": lambda x, dim: ng.cummax(x, dim)[0],
     "cat": lambda xs, dim: ng.concat(xs, axis=dim),
     "slice": lambda x, ranges: x[_slices(ranges)],
     "slice_assign": lambda x, ranges, v: x.at[_slices(ranges)].set(v),
-    "select": lambda x, axis, i: x[_along(axis, i)],
-    "select_add": lambda x, axis, i, v: x.at[_along(axis, i)].add(v),
-    "select_assign": lambda x, axis, i, v: x.at[_along(axis, i)].set(v),
-    "scatter_add": lambda x, axis, i, v: x.at[_beside(axis, i)].add(v),
-    "scatter_assign": lambda x, axis, i, v: x.at[_beside(axis, i)].set(v),
+    "select": ng.index_select,
+    "select_add": ng.index_add,
+    "select_assign": ng.index_copy,
+    "scatter_assign": ng.scatter,
     "scatter_nd": _scatter_nd,
     "mask_where": lambda x, m, v: ng.where(m, v, x),
-    "mask_fill": lambda x, m, v: ng.where(m, v, x),
+    "mask_fill": ng.masked_fill,
     "abs": abs,
     "interpolate_nearest": lambda x, size: ng.nn.interpolate(x, size),
     "ctc_loss": lambda x, targets, lengths, sizes, blank: ng.nn.ctc_loss(x, targets, lengths, sizes, blank, reduction="none"),
