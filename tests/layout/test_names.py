@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CALLED = {
     "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power", "eq": "equal", "ne": "not_equal",
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min", "huber": "huber_loss",
-    "bce_logits": "binary_cross_entropy_with_logits",
+    "bce_logits": "binary_cross_entropy_with_logits", "bce": "binary_cross_entropy",
     "pnorm": "norm of another order", "abspow": "the rule of pnorm", "ranked": "kthvalue, median and quantile",
     "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others",
     "take_along": "take_along_axis", "set_along": "put_along_axis", "max_along": "scatter_reduce", "min_along": "scatter_reduce",
@@ -50,11 +50,14 @@ INTERNAL = {
     "sigmoid_vjp": "the rule of sigmoid, in one kernel", "sigmoid_curve": "the rule of sigmoid_vjp",
     "gelu_vjp": "the rule of gelu, in one kernel", "gelu_curve": "the rule of gelu_vjp",
     "gelu_tanh": "gelu with approximate='tanh'", "gelu_tanh_vjp": "the rule of gelu_tanh", "bce_logits_vjp": "the rule of bce_logits",
+    "bce_vjp": "the rule of bce, in one kernel", "over": "the rule of log_least", "log_least": "the rule of bce",
     "standardise": "the core of layer_norm, group_norm, instance_norm and batch_norm",
     "standardise_vjp": "the rule of standardise, in one kernel", "standardise_scale_vjp": "the rule of standardise by its scale",
     "rms_norm_vjp": "the rule of rms_norm, in one kernel",
     "project": "rules of normalisation: what is left beside the mean and the part along y",
     "attention": "scaled_dot_product_attention", "attention_weights": "scaled_dot_product_attention with dropout",
+    "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others", "ranked": "kthvalue, median and quantile",
+    "pnorm": "norm of another order", "abspow": "the rule of pnorm",
     "softmax_vjp": "the rule of softmax, in one kernel", "log_softmax_vjp": "the rule of log_softmax, in one kernel",
 }  # fmt: skip
 
