@@ -47,7 +47,7 @@ def test_modes_are_torchs(seed, mode, base):
     n = int(rng.integers(1, 4))
     spaces = rng.integers(3, 6, n)
     x = rng.normal(size=(1, 2, *spaces))
-    pad = rng.integers(-1 if mode == "constant" else 0, 3, 2 * n).tolist()
+    pad = rng.integers(0 if mode == "circular" else -1, 3, 2 * n).tolist()
     want = torch.nn.functional.pad(torch.tensor(x), pad, mode)
     np.testing.assert_array_equal(ng.nn.pad(base.tensor(x), pad, mode).numpy(), want.numpy())
 
@@ -87,10 +87,11 @@ BAD = {
     "too many": (lambda: ng.nn.pad(X, (1,) * 6), ShapeError, r"nn.pad: got pad .*each axis once"),
     "no ints": (lambda: ng.nn.pad(X, (1.5, 0)), ShapeError, r"nn.pad: got pad \(1.5, 0\)"),
     "torch's mode": (lambda: ng.nn.pad(X, (1, 1), "edge"), ArgumentError, r"got mode 'edge'; expected one of constant, reflect, replicate"),
-    "too far": (lambda: ng.nn.pad(X, (3, 0), "reflect"), ShapeError, r"got pad \(3, 0\) in mode 'reflect' for an axis of 3.*at most 2"),
+    "too far": (lambda: ng.nn.pad(X, (3, 0), "reflect"), ShapeError, r"got pad \(3, 0\) in mode 'reflect' for an axis of 3.*from -3 to 2"),
     "more than once round": (lambda: ng.nn.pad(X, (0, 4), "circular"), ShapeError,
-                             r"in mode 'circular' for an axis of 3 entries.*at most 3"),
-    "taken from copies": (lambda: ng.nn.pad(X, (-1, 0), "replicate"), ShapeError, r"in mode 'replicate'.*from 0 on"),
+                             r"in mode 'circular' for an axis of 3.*from 0 to 3"),
+    "all taken": (lambda: ng.nn.pad(X, (-2, -1), "replicate"), ShapeError, r"got pad \(-2, -1\) in.*a result with entries"),
+    "cut and round": (lambda: ng.nn.pad(X, (1, -1), "circular"), ShapeError, r"got pad \(1, -1\) in mode 'circular'.*from 0 to 3"),
     "taken away": (lambda: ng.nn.pad(X, (-4, 0)), ShapeError, r"got pad \(-4, 0\).*more entries than there are"),
     "taken away at both ends": (lambda: ng.nn.pad(X, (-2, -2)), ShapeError, r"more entries than there are"),
 }  # fmt: skip

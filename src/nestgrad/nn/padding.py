@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.shaping import pad as add_around
 from nestgrad.tensor.handle import Operand, as_tensor, make
+from nestgrad.tensor.padding import inside, taken
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -21,8 +22,8 @@ def pad(x: Operand, pad: Sequence[int], mode: str = "constant", value: float = 0
 
     Args:
         x: Any shape.
-        pad: How many entries come before and after along the last axis, then along the one before it, and so on. In mode ``"constant"`` a
-            negative number takes entries away.
+        pad: How many entries come before and after along the last axis, then along the one before it, and so on. A negative number
+            takes entries away, but not in mode ``"circular"``.
         mode: ``"constant"``; ``"reflect"``, without the entry at the edge, fewer than there are; ``"replicate"``, the entry at the edge;
             ``"circular"``, from the other end, as many as there are at most.
         value: In mode ``"constant"``: the number that is added.
@@ -50,12 +51,18 @@ def pad(x: Operand, pad: Sequence[int], mode: str = "constant", value: float = 0
         if any(n + before + after < 0 or max(-before, -after) > n for n, (before, after) in zip(shape, pairs, strict=True)):
             raise ShapeError(f"nn.pad: got pad {flat} for shape {shape}; expected not to take away more entries than there are")
         if any(min(pair) < 0 for pair in pairs):
-            inside = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(shape, pairs, strict=True))
-            x = make(x.b, x.b.getitem(x.value, inside), x.marks)
+            kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(shape, pairs, strict=True))
+            x = make(x.b, x.b.getitem(x.value, kept), x.marks)
         return add_around(x, [(max(before, 0), max(after, 0)) for before, after in pairs], value)
-    most = {"reflect": -1, "circular": 0}.get(mode)
-    for n, pair in zip(shape, pairs, strict=True):
-        if min(pair) < 0 or (most is not None and max(pair) > max(n + most, 0)) or (max(pair) > 0 and not n):
-            limit = "" if most is None else f", and at most {max(n + most, 0)}"
-            raise ShapeError(f"nn.pad: got pad {pair} in mode {mode!r} for an axis of {n} entries; expected numbers from 0 on{limit}")
-    return add_around(x, pairs, mode=_MODES[mode])
+    most, out = {"reflect": -1, "circular": 0}.get(mode), x.value
+    for axis, (n, (before, after)) in enumerate(zip(shape, pairs, strict=True)):
+        if before == after == 0:
+            continue
+        least = 0 if mode == "circular" else -n  # of an axis that is cut, there are two ways to go round
+        if not n or n + before + after < 1 or min(before, after) < least or (most is not None and max(before, after) > n + most):
+            limit = "" if most is None else f"numbers from {least} to {n + most}, and "
+            raise ShapeError(
+                f"nn.pad: got pad {before, after} in mode {mode!r} for an axis of {n} entries; expected {limit}a result with entries"
+            )
+        out = taken(x.b, out, axis, [inside(k, n, _MODES[mode]) for k in range(-before, n + after)])
+    return make(x.b, out, x.marks)

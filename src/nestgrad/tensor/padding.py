@@ -50,7 +50,7 @@ class Padding(Handle):
             if before or after:
                 if not n:
                     raise ShapeError(f"pad: got shape {shape} and widths {pairs}; expected entries to repeat along axis {axis}")
-                out = taken(self.b, out, axis, [_inside(k, n, mode) for k in range(-before, n + after)])
+                out = taken(self.b, out, axis, [inside(k, n, mode) for k in range(-before, n + after)])
         return make(self.b, out, self.marks)
 
     def _constant(self, pairs: Widths, value: float) -> "Tensor":
@@ -67,7 +67,7 @@ class Padding(Handle):
         return make(self.b, self.b.where(base.eq(inside, 1), out.value, fill), self.marks)
 
 
-def _inside(k: int, n: int, mode: str) -> int:
+def inside(k: int, n: int, mode: str) -> int:
     """Which of ``n`` entries stands at position ``k``, inside or out."""
     if mode == "edge":
         return min(max(k, 0), n - 1)
