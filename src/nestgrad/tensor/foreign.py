@@ -10,15 +10,17 @@ from nestgrad.tensor.handle import Handle, apply, test
 
 _OPERATORS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "power": "pow", "float_power": "pow",
-    "matmul": "matmul", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
+    "remainder": "mod", "floor_divide": "floordiv", "divmod": "divmod", "matmul": "matmul", "bitwise_and": "and",
+    "bitwise_or": "or", "bitwise_xor": "xor",
 }  # fmt: skip
 _COMPARISONS = {
     "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
-    "logical_and": "logical_and", "logical_or": "logical_or",
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
 _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctanh": "atanh", "rint": "round", "amax": "max", "amin": "min", "cat": "concat",
+    "arctan2": "atan2", "arctanh": "atanh", "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
+    "rint": "round", "amax": "max", "amin": "min", "cat": "concat",
 }  # fmt: skip
 """NumPy's and torch's names that are spelled otherwise here."""
 
