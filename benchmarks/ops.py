@@ -14,10 +14,13 @@ import numpy as np
 import torch
 
 import nestgrad as ng
+from benchmarks import ops_arrays, ops_elementwise, ops_networks
 from benchmarks.ops_cases import CASES, Case
 from benchmarks.timing import interleaved, markdown, median, ratio
 
-SECONDS = 0.6
+ROWS = (ops_elementwise, ops_arrays, ops_networks)
+"""The modules that add the rows."""
+SECONDS = 0.4
 """How long each side of a measurement runs, about."""
 LEAST, MOST = 5, 60
 """How often each side runs, at least and at most."""
