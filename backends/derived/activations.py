@@ -1,5 +1,7 @@
 """Activations in terms of other operations, and their rules. No branch that is not taken overflows."""
 
+import math
+
 from nestgrad.backends.derived.special import Special
 from nestgrad.backends.primitives import Value
 
@@ -130,6 +132,32 @@ class Activations(Special):
     def bce_logits_vjp(self, x: Value, y: Value, z: Value) -> Value:
         """``x * (s(y) - z)``, with the logistic function ``s``; where that is near 0 it keeps its digits."""
         return self.mul(x, self.sub(self.mul(self.sigmoid(y), self.sub(1, z)), self.mul(self.sigmoid(self.neg(y)), z)))
+
+    # the loss of probabilities
+
+    def log_least(self, x: Value, rest: bool) -> Value:
+        """The greater of ``log(x)`` and -100; with ``rest`` of ``log(1 - x)``."""
+        low = self._least(x, rest)
+        inside = self.where(low, 0.5, x)
+        found = self.log1p(self.neg(inside)) if rest else self.log(inside)
+        return self.where(low, -100.0, found)
+
+    def over(self, x: Value, y: Value, rest: bool) -> Value:
+        """``x / y``, with ``rest`` ``x / (1 - y)``; 0 where ``log_least`` is -100."""
+        low = self._least(y, rest)
+        inside = self.where(low, 0.5, y)
+        return self.where(low, 0, self.div(x, self.sub(1.0, inside) if rest else inside))
+
+    def _least(self, x: Value, rest: bool) -> Value:
+        return self.eq(x, 1.0) if rest else self.logical_and(self.le(0.0, x), self.le(x, math.exp(-100.0)))
+
+    def bce(self, x: Value, y: Value) -> Value:
+        """``-y * log(x) - (1 - y) * log(1 - x)``, of which no logarithm is below -100."""
+        return self.neg(self.add(self.mul(y, self.log_least(x, False)), self.mul(self.sub(1, y), self.log_least(x, True))))
+
+    def bce_vjp(self, x: Value, y: Value, z: Value) -> Value:
+        """``x`` times the derivative of bce at a probability ``y`` for the target ``z``."""
+        return self.mul(x, self.sub(self.over(self.sub(1, z), y, True), self.over(z, y, False)))
 
     # what is made of the normal distribution
 

@@ -114,6 +114,27 @@ class Activations(Backend):
         right, wrong = torch.sigmoid(y), torch.neg(y).sigmoid_()
         return right.addcmul_(right, z, value=-1.0).addcmul_(wrong, z, value=-1.0).mul_(x)
 
+    def log_least(self, x: Value, rest: bool) -> Value:
+        return (torch.neg(x).log1p_() if rest else torch.log(x)).clamp_(min=-100.0)
+
+    def over(self, x: Value, y: Value, rest: bool) -> Value:
+        if not _alike(x, y):
+            return super().over(x, y, rest)
+        out = torch.sub(1.0, y) if rest else torch.clone(y)
+        return torch.div(x, out, out=out).masked_fill_(self._least(y, rest), 0.0)
+
+    def bce_vjp(self, x: Value, y: Value, z: Value) -> Value:
+        if not (_alike(x, y) and _alike(y, z)):
+            return super().bce_vjp(x, y, z)
+        wrong = torch.sub(1.0, z).div_(torch.sub(1.0, y)).masked_fill_(self._least(y, True), 0.0)
+        return wrong.sub_(torch.div(z, y).masked_fill_(self._least(y, False), 0.0)).mul_(x)
+
+    def bce(self, x: Value, y: Value) -> Value:
+        if not _alike(x, y):
+            return super().bce(x, y)
+        right, wrong = torch.log(x).clamp_(min=-100.0), torch.neg(x).log1p_().clamp_(min=-100.0)
+        return right.mul_(y).addcmul_(wrong, torch.sub(1.0, y)).neg_()
+
     def gelu(self, x: Value) -> Value:  # torch's own is made of erf, and has lost all digits at -9
         return torch.mul(x, -_ROOT_HALF).erfc_().mul_(x).mul_(0.5)
 

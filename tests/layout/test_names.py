@@ -19,8 +19,6 @@ CALLED = {
     "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power", "eq": "equal", "ne": "not_equal",
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "amax": "max", "amin": "min", "huber": "huber_loss",
     "bce_logits": "binary_cross_entropy_with_logits", "bce": "binary_cross_entropy",
-    "pnorm": "norm of another order", "abspow": "the rule of pnorm", "ranked": "kthvalue, median and quantile",
-    "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others",
     "take_along": "take_along_axis", "set_along": "put_along_axis", "max_along": "scatter_reduce", "min_along": "scatter_reduce",
 }  # fmt: skip
 

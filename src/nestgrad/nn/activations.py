@@ -156,10 +156,7 @@ logsigmoid = log_sigmoid
 
 def softplus(x: Operand, beta: float = 1.0) -> "Tensor":
     """``log(1 + exp(beta * x)) / beta``, without overflow. It is never replaced by ``x``, so no threshold is needed."""
-    x = as_tensor(x)
-    if beta != 1.0:
-        return softplus(x * float(beta)) / float(beta)
-    return x.softplus()
+    return _of("softplus", x) if beta == 1.0 else softplus(as_tensor(x) * float(beta)) / float(beta)
 
 
 def silu(x: Operand) -> "Tensor":

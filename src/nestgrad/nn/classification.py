@@ -41,11 +41,7 @@ def binary_cross_entropy(x: Operand, target: Operand, weight: Operand | None = N
     100.0
     """
     p, q = pair("binary_cross_entropy", x, target)
-    p = make(p.b, real(p), p.marks)
-    zero, one = p == 0, p == 1  # kept out of the logarithms
-    log_p = where(zero, -100.0, where(zero, 1.0, p).log().clamp(-100.0, None))
-    log_rest = where(one, -100.0, (-where(one, 0.0, p)).log1p())
-    loss = -(q * log_p + (1.0 - q) * log_rest)
+    loss = apply("bce", make(p.b, real(p), p.marks), q)
     return reduced("binary_cross_entropy", loss if weight is None else loss * weight, reduction)
 
 

@@ -163,3 +163,28 @@ define("bce_logits(x, y)", ELEMENTWISE, lambda b, g, x, y: b.bce_logits_vjp(g, x
 define("bce_logits_vjp(x, y, z)", ELEMENTWISE, lambda b, g, y, z: b.bce_logits_vjp(g, y, z),
        lambda b, g, x, y: b.sigmoid_vjp(b.mul(g, x), y), lambda b, g, x: b.neg(b.mul(g, x)), by_parts=True,
        samples=calls(*(Sample((filled((3,), *REAL, 2), *s.arrays)) for s in _PROBABLE[:2])))
+
+# -y log x - (1 - y) log(1 - x) of a probability x. A logarithm is at least -100, and where it is less than that nothing changes with x.
+_SHARES = [Sample((filled((3,), 0.1, 0.9), filled((3,), 0.1, 0.9, 1))), Sample((filled((2, 1), 0.1, 0.9), filled((2, 3), 0.1, 0.9, 1)))]
+define("bce(x, y)", ELEMENTWISE, lambda b, g, x, y: b.bce_vjp(g, x, y),
+       lambda b, g, x: b.mul(g, b.sub(b.log_least(x, True), b.log_least(x, False))),
+       samples=calls(*_SHARES, special={(0.0, 0.3): (0.7, 0.7), (1.0, 0.3): (-0.3, 0.3)}))
+# x ((1 - z) / (1 - y) - z / y)
+define("bce_vjp(x, y, z)", ELEMENTWISE, lambda b, g, y, z: b.bce_vjp(g, y, z), lambda b, g, x, y, z: _bce_curve(b, b.mul(g, x), y, z),
+       lambda b, g, x, y: b.neg(b.add(b.over(b.mul(g, x), y, True), b.over(b.mul(g, x), y, False))),
+       samples=calls(*(Sample((filled((3,), *REAL, 2), *s.arrays)) for s in _SHARES)))
+
+
+def _bce_curve(b: Any, g: Any, y: Any, z: Any) -> Any:
+    """``g ((1 - z) / (1 - y)^2 + z / y^2)``."""
+    far = b.over(b.over(b.mul(g, b.sub(1.0, z)), y, True), y, True)
+    return b.add(far, b.over(b.over(b.mul(g, z), y, False), y, False))
+
+
+# log x, or log(1 - x): at least -100
+define("log_least(x, rest)", ELEMENTWISE, lambda b, g, x, rest: b.neg(b.over(g, x, True)) if rest else b.over(g, x, False),
+       samples=calls(*(Sample((filled((3,), 0.1, 0.9),), {"rest": rest}) for rest in (True, False))))
+# x / y, or x / (1 - y), and 0 where that logarithm is -100
+define("over(x, y, rest)", ELEMENTWISE, lambda b, g, y, rest: b.over(g, y, rest),
+       lambda b, g, y, out, rest: b.over(b.mul(g, out), y, True) if rest else b.neg(b.over(b.mul(g, out), y, False)),
+       samples=calls(*(Sample(s.arrays, {"rest": rest}) for rest, s in zip((True, False), _SHARES, strict=True))))
