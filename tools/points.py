@@ -168,7 +168,7 @@ def stated() -> Iterator[Row]:
             point = key if isinstance(key, tuple) else (key,)
             if text := code(op, point):
                 value = expansion(op, point, point[0])[0]
-                first, second, third = map(number, printed)
+                first, second, third = [*map(number, printed), "–", "–"][:3]
                 yield _row(nature(op, point, printed), text, number(point[0]), number(value), first, second, third, op.name)
 
 

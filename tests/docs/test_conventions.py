@@ -56,6 +56,8 @@ def test_the_rows_are_found():
 @pytest.mark.parametrize("nature, code, cells", ROWS)
 def test_a_row_is_what_is_computed(nature, code, cells, backend):
     for order, (got, cell) in enumerate(zip(computed(code, number(cells[0]), BACKENDS[backend]), cells[1:], strict=True)):
+        if cell == "–":
+            continue
         if cell == "none":
             assert not np.isfinite(got).any(), f"order {order}"
             continue
@@ -77,4 +79,4 @@ def test_the_page_has_all_special_points_of_ops_that_users_call():
     shown = {(code, cells[0]): cells[2:] for _, code, cells in rows()}
     for row in points.stated():
         for cell, want in zip(shown[row.code, row.x], row.derivatives, strict=True):
-            assert cell == want or (want == "none" and not np.isfinite(number(cell))), row
+            assert cell == want or (want in ("none", "–") and not np.isfinite(number(cell))), row
