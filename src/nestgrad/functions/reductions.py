@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "sum", "mean", "prod", "max", "min", "var", "norm", "logsumexp", "softmax", "log_softmax", "argmax", "argmin",
-    "any", "all", "count_nonzero", "ptp", "aminmax",
+    "any", "all", "ptp", "aminmax",
 ]  # fmt: skip
 
 
@@ -88,16 +88,6 @@ def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
 def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
     """Whether every entry is True, or not 0; a constant. True over no entries."""
     return as_tensor(x).all(axis, keepdims)
-
-
-def count_nonzero(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
-    """How many entries are not 0, as int64; a constant. NaN is not 0.
-
-    >>> from nestgrad import tensor
-    >>> count_nonzero(tensor([[0.0, 1.0], [2.0, 3.0]]), axis=0).tolist()
-    [1, 2]
-    """
-    return (as_tensor(x) != 0).sum(axis, keepdims)
 
 
 def ptp(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
