@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # op, or function without one -> its name in NumPy, in PyTorch; "" where there is none, None to look for it
 ELSEWHERE: dict[str, tuple[str | None, str | None]] = {
-    "amax": ("max", "amax"), "amin": ("min", "amin"),  # torch.max gives positions as well, and its rule is another
-    "clamp": ("clip", "clamp"), "permute": ("permute_dims", "permute"), "index_add": ("add.at", "index_add"),
-    "cummax": ("maximum.accumulate", "cummax"), "cummin": ("minimum.accumulate", "cummin"),
+    "amax": (None, "amax"), "amin": (None, "amin"),  # torch.max gives positions as well, and its rule is another
+    "clamp": ("clip", None), "permute": ("permute_dims", None), "index_add": ("add.at", None),
+    "cummax": ("maximum.accumulate", None), "cummin": ("minimum.accumulate", None),
     "take_along": (None, "take_along_dim"), "set_along": (None, "scatter"), "log_sigmoid": ("scipy.special.log_expit", "F.logsigmoid"),
     "sigmoid": ("scipy.special.expit", None), "equal": (None, "eq"), "eq": (None, "eq"), "tensor": ("array", None),
     "from_numpy": ("asarray", None), "transpose": (None, "permute"), "expand_dims": (None, "unsqueeze"),

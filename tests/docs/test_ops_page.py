@@ -36,19 +36,22 @@ def test_every_function_of_users_is_on_the_page_of_functions_and_on_that_of_ops(
 
 
 @pytest.mark.parametrize("name", names.ELSEWHERE)
-def test_what_is_called_otherwise_elsewhere_is_there(name):
+def test_what_is_called_otherwise_elsewhere_is_there(name, monkeypatch):
     """And is needed: something else, or nothing, is found without the entry."""
-    modules = {"": ("numpy", "torch"), "F": ("", "torch.nn.functional"), "scipy": ("scipy", "")}
-    for library, said in enumerate(names.ELSEWHERE[name]):
-        if said:
-            first, _, rest = said.partition(".")
-            module = modules.get(first, modules[""])[library]
-            path = rest if first in modules else said
+    own = [(path, None) for path in names.homes() if path.rpartition(".")[2] == name]
+    own = [(names.called(TABLE[name]), TABLE[name])] if name in TABLE and names.called(TABLE[name]) else own
+    assert own, "there is no such op or function"
+    said = {library: names.elsewhere(*own[0], library) for library in ("numpy", "torch")}
+    stated = dict(zip(said, names.ELSEWHERE[name], strict=True))
+    monkeypatch.setattr(names, "ELSEWHERE", {})
+    for library, found in said.items():
+        assert stated[library] is None or names.elsewhere(*own[0], library) != found, f"found as {found} without the entry"
+        if found:
+            first, _, rest = found.partition(".")
+            module, path = {"F": ("torch.nn.functional", rest), "scipy": ("scipy", rest)}.get(first, (library, found))
             if path.startswith("special."):
-                importlib.import_module("scipy.special")
+                importlib.import_module(f"{module}.special")
             assert callable(reduce(getattr, path.split("."), importlib.import_module(module)))
-    paths = [path for path in names.homes() if path.rpartition(".")[2] == name]
-    assert name in TABLE or paths, "there is no such op or function"
 
 
 def test_samples_that_passed_belong_to_functions_or_ops_of_the_page():
