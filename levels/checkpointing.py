@@ -100,7 +100,8 @@ def cool() -> None:
 
 
 _MOVERS = frozenset(
-    "reshape permute broadcast_to concat getitem put index_set index_add pad scale per neg cast".split()
+    "reshape permute broadcast_to concat stack getitem put index_set index_add pad flip roll triu tril diagonal from_diagonal "
+    "scale per neg cast".split()
 )  # add, sub, mul, where broadcast
 
 

@@ -20,14 +20,14 @@ _COMPARISONS = {
 _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
-    "rint": "round", "amax": "max", "amin": "min", "cat": "concat",
+    "rint": "round", "amax": "max", "amin": "min", "cat": "concat", "repeat_interleave": "repeat",
+    "take_along_dim": "take_along_axis",
 }  # fmt: skip
 """NumPy's and torch's names that are spelled otherwise here."""
 
 _WRITTEN = {
-    "dot": "x @ y", "inner": "x @ y", "vdot": "x @ y", "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
+    "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
     "sub": "x - y", "div": "x / y", "pow": "x ** y", "neg": "-x", "invert": "~x", "shape": "x.shape", "size": "x.size", "ndim": "x.ndim",
-    "vstack": "ng.concat([...])", "hstack": "ng.concat([...], axis=-1)",
 }  # fmt: skip
 """What has another form here."""
 

@@ -91,7 +91,7 @@ class Place:
                 coat.read()  # raises
             raise LevelError(
                 "at[...]: got an index that differs by the sample of a batch; expected the same for all. "
-                "Try ng.where(ng.arange(n) == index, value, x)"
+                "Try ng.index_add, ng.index_copy or ng.scatter, which take such; or ng.where(ng.arange(n) == index, value, x)"
             )
 
     def set(self, value: Operand) -> "Tensor":
