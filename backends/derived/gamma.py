@@ -139,7 +139,7 @@ def zeta_less_one(s: int) -> float:
     for j in range(1, 8):
         tail += float(bernoulli(2 * j)) / math.factorial(2 * j) * rising * float(n) ** (1 - s - 2 * j)
         rising *= (s + 2 * j - 1) * (s + 2 * j)
-    return near + tail
+    return float(near + tail)
 
 
 @cache

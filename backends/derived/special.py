@@ -52,7 +52,7 @@ class Special(Elementary):
         # E' = 2 x E - c and E^(k+1) = 2 x E^(k) + 2 k E^(k-1), where nothing cancels to the left; by ratios to the right
         tail = self.lt(_TURN, x)
         far, near = self.where(tail, x, _TURN), self.where(tail, _TURN, x)
-        c = self.gauss(self.mul(x, 0))
+        c = self.gauss(self.asarray(0.0, self.dtype(x)))
         right = self.div(self.where(tail, c, 1), self.add(self.scale(far, 2.0), tail_ratios(self, far, 1)[0]))
         for ratio in tail_ratios(self, far, n) if n else []:
             right = self.neg(self.mul(right, ratio))
@@ -145,7 +145,7 @@ def tail_ratios(b: Any, x: Value, n: int) -> list[Value]:
     """For ``k = 1 .. n`` the ratio ``2 k / (2 x + ratio(k + 1))`` of a derivative of erfcx to the one before, but for the sign."""
     double = b.scale(x, 2.0)
     top = _LEVELS + n
-    ratio = b.sub(b.sqrt(b.add(b.square(x), 2.0 * top)), x)  # what it is where neighbours hardly differ
+    ratio = b.div(2.0 * top, b.add(b.sqrt(b.add(b.square(x), 2.0 * top)), x))  # what it is where neighbours hardly differ
     found = []
     for k in range(top, 0, -1):
         ratio = b.div(2.0 * k, b.add(double, ratio))
@@ -161,7 +161,7 @@ def mills_left(b: Any, x: Value, n: int) -> Value:
     """
     top = 48 + n
     u = b.neg(x)
-    ratio = b.scale(b.sub(b.sqrt(b.add(b.square(u), 4.0 * top)), u), 0.5)
+    ratio = b.div(2.0 * top, b.add(b.sqrt(b.add(b.square(u), 4.0 * top)), u))
     ratios = []
     for k in range(top, 0, -1):
         ratio = b.div(float(k), b.add(u, ratio))

@@ -84,7 +84,7 @@ class Numbers(Backend):
 
     def heaviside(self, x: Value, y: Value) -> Value:
         x, y = _both(x, y)
-        return torch.heaviside(x, y)
+        return torch.where(torch.isnan(x), x, torch.heaviside(x, y))  # torch: 0 for NaN
 
     def nan_to_num(self, x: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Value:
         return torch.nan_to_num(x, nan, posinf, neginf)

@@ -79,9 +79,11 @@ class Special(Backend):
         for k in range(steps):
             _powered(torch.add(x, float(k)), s, total)
         w = torch.add(x, float(steps)).reciprocal_()
-        square, tail = torch.square(w), None
-        for c in reversed(remainders(s, terms)):
-            tail = torch.full_like(x, c) if tail is None else tail.mul_(square).add_(c)
+        square = torch.square(w)
+        first, *rest = reversed(remainders(s, terms))
+        tail = torch.full_like(x, first)
+        for c in rest:
+            tail.mul_(square).add_(c)
         inner = torch.mul(tail, square).add_(w, alpha=0.5).add_(1 / n)
         for _ in range(n):
             inner.mul_(w)

@@ -66,8 +66,6 @@ def _scatter_nd(x: Any, i: Any, v: Any, how: str) -> Any:
 
 WORDS: dict[str, Any] = {
     "neg": lambda x: -x,
-    "remainder": lambda x, y: x - y * (x / y).floor(),
-    "hypot": lambda x, y: (x * x + y * y).sqrt(),
     "powf_scalar": lambda x, n: x**n,
     "linear": lambda x, w, b: x @ w + b,
     "softmax": lambda x, dim: x.softmax(dim),

@@ -49,7 +49,7 @@ class Rounding(Handle):
         if not decimals:
             return make(self.b, self.b.round(self.value), NONE)
         power = 10 ** abs(decimals)
-        return (self * power).round() / power if decimals > 0 else (self / power).round() * power  # type: ignore[operator, no-any-return]
+        return (self * power).round() / power if decimals > 0 else (self / power).round() * power  # type: ignore[no-any-return]
 
     def __round__(self, decimals: int | None = None) -> "Tensor":
         """See ``round``."""
