@@ -106,8 +106,7 @@ class Arrays(Elementary):
 
     def unit(self, x: Value, y: Value) -> Value:
         """``x / y``, but 0 where ``y`` is 0: an entry of a vector over its norm."""
-        zero = self.eq(y, 0)
-        return self.where(zero, 0, self.div(x, self.where(zero, 1, y)))
+        return self.div(x, self.where(self.eq(y, 0), math.inf, y))
 
     def softmax(self, x: Value, axis: int) -> Value:
         """``exp(x)`` scaled to sum 1 along ``axis``."""

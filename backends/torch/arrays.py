@@ -93,6 +93,9 @@ class Arrays(Backend):
         add_at(full, x, index)
         return full.flip(flipped) if flipped else full
 
+    def norm(self, x: Value, axes: tuple[int, ...], keepdims: bool = False) -> Value:
+        return torch.linalg.vector_norm(x, 2, axes, keepdims) if axes else torch.abs(x)
+
     def halves_dot(self, x: Value, y: Value, axis: int) -> Value:
         if x.dtype is not y.dtype or not x.is_floating_point():
             return super().halves_dot(x, y, axis)

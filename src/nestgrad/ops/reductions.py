@@ -68,18 +68,24 @@ define("var(x, axes, correction, keepdims)", COMPOSITE, _var, defaults=(False,),
     (2, 3, 2), {"axes": (0,), "correction": 0}, {"axes": (1, 2), "correction": 1, "keepdims": True}, {"axes": (0, 1, 2), "correction": 1}))
 
 
+def _thin(b: Any, g: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """What was reduced, with axes of size 1, which broadcast."""
+    return g if keepdims or not axes else b.reshape(g, kept(tuple(b.shape(x)), axes))
+
+
 def _direction(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     """``x / norm``; 0 at the origin to first order, and no finite derivative there above it."""
-    return b.unit(x, spread(b, out, tuple(b.shape(x)), axes, keepdims))
+    return b.unit(x, _thin(b, out, x, axes, keepdims))
 
 
 define("norm(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
-    spread(b, g, tuple(b.shape(x)), axes, keepdims), _direction(b, x, out, axes, keepdims)), defaults=(False,),
+    _thin(b, g, x, axes, keepdims), _direction(b, x, out, axes, keepdims)), defaults=(False,),
     forward=(lambda b, t, x, out, axes, keepdims: b.sum(b.mul(t, _direction(b, x, out, axes, keepdims)), axes, keepdims),),
     samples=shaped((2, 3, 2), *_OVER))
-# Plain division in the rules: beyond first order the norm has no derivative at 0, and NaN says so.
-define("unit(x, y)", ELEMENTWISE, lambda b, g, y: b.div(g, y), lambda b, g, y, out: b.neg(b.div(b.mul(g, out), y)),
-       samples=calls(Sample((filled((3,), -1.0, 1.0), filled((3,), 0.5, 2.0, 1)))))
+# Plain products in the rules: beyond first order the norm has no derivative at 0, and NaN says so.
+define("unit(x, y)", ELEMENTWISE, lambda b, g, y: b.div(g, y), lambda b, g, y, out: b.triple(g, out, b.reciprocal(y), -1.0),
+       samples=calls(Sample((filled((3,), -1.0, 1.0), filled((3,), 0.5, 2.0, 1))),
+                     Sample((filled((2, 3), -1.0, 1.0), filled((2, 1), 0.5, 2.0, 1)))))
 
 
 def _weights(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
