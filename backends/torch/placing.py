@@ -10,10 +10,9 @@ class Placing(Backend):
     """Torch's own."""
 
     def set_along(self, x: Value, y: Value, z: Value, axis: int, once: bool) -> Value:
-        if once and y.numel():  # each entry writes its own number; if all are there still, none was written over
-            own = torch.arange(y.numel(), device=y.device).reshape(y.shape)
-            kept = torch.empty((*y.shape[:axis], x.shape[axis], *y.shape[axis + 1 :]), dtype=torch.int64, device=y.device)
-            if not torch.equal(torch.gather(kept.scatter_(axis, y, own), axis, y), own):
+        if once:
+            named = torch.zeros((*y.shape[:axis], x.shape[axis], *y.shape[axis + 1 :]), dtype=torch.bool, device=y.device)
+            if int(torch.count_nonzero(named.scatter_(axis, y, True))) < y.numel():
                 raise named_twice()
         return torch.scatter(x, axis, y, z.to(x.dtype) if isinstance(z, torch.Tensor) else z)
 
