@@ -153,6 +153,25 @@ def test_the_transpose_is_the_transpose(n, base):
     assert left.item() == pytest.approx(right.item(), rel=1e-12)
 
 
+def test_products_with_the_hessian_are_jaxs(base):
+    import jax
+
+    x, w, u, v = (RNG.normal(size=s) for s in ((2, 4, 5, 4), (2, 2, 2, 3), (2, 4, 5, 4), (2, 2, 2, 3)))
+
+    def f(x, w):
+        return ng.nn.conv2d(x, w, stride=(2, 1), padding=(1, 2), dilation=(2, 1), groups=2).tanh().square().sum()
+
+    def of_jax(x, w):
+        y = jax.lax.conv_general_dilated(x, w, (2, 1), [(1, 1), (2, 2)], rhs_dilation=(2, 1), feature_group_count=2)
+        return jax.numpy.sum(jax.numpy.tanh(y) ** 2)
+
+    with jax.enable_x64(True):
+        want = jax.jvp(jax.grad(of_jax, (0, 1)), (x, w), (u, v))[1]
+    got = ng.func.jvp(ng.func.grad(f, (0, 1)), tuple(map(base.tensor, (x, w))), tuple(map(base.tensor, (u, v))))[1]
+    for mine, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine.numpy(), np.asarray(theirs), rtol=1e-10, atol=1e-12)
+
+
 class Counting(ng.TorchBackend):
     """Counts the ops that could compute a convolution."""
 
