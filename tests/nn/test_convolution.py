@@ -154,8 +154,7 @@ def test_the_transpose_is_the_transpose(n, base):
 
 
 def test_products_with_the_hessian_are_jaxs(base):
-    import jax
-
+    jax = pytest.importorskip("jax", reason="jax is not installed")
     x, w, u, v = (RNG.normal(size=s) for s in ((2, 4, 5, 4), (2, 2, 2, 3), (2, 4, 5, 4), (2, 2, 2, 3)))
 
     def f(x, w):
