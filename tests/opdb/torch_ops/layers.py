@@ -3,7 +3,7 @@
 from typing import Any
 
 import nestgrad as ng
-from torch_ops.table import absent, entries, entry, only
+from torch_ops.table import entries, entry, only
 
 _F = "nn.functional."
 
@@ -14,11 +14,8 @@ for _n in (1, 2, 3):
     entry(f"{_F}max_pool{_n}d", f"nn.max_pool{_n}d", parts=8)
     entry(f"{_F}adaptive_max_pool{_n}d", f"nn.adaptive_max_pool{_n}d")
 entry(_F + "unfold", "nn.unfold")
-for _name in ("constant", "reflect", "replicate", "circular"):
+for _name in ("constant", "reflect", "replicate", "replicate_negative", "circular"):
     entry(f"{_F}pad|{_name}", "nn.pad", lambda x, pad, mode="constant", value=None: ng.nn.pad(x, pad, mode, *([value] if value else [])))
-
-
-absent(f"{_F}pad|replicate_negative", "nn.pad", "padding by a negative number of what is not constant: an error here")
 
 
 def _interpolated(x: Any, size: Any = None, scale_factor: Any = None, recompute_scale_factor: Any = None, **options: Any) -> Any:

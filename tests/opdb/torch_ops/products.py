@@ -23,7 +23,7 @@ def _sum_of(product: Any) -> Any:
     return lambda x, y, z, beta=1, alpha=1: x * beta + product(y, z) * alpha
 
 
-entry("addmm", "matmul", _sum_of(ng.matmul))
+entry("addmm", "linear", lambda x, y, z, beta=1, alpha=1: ng.linear(y * alpha, z, x * beta))
 entry("addmm|decomposed", "matmul", _sum_of(ng.matmul))
 entry("addmv", "matmul", _sum_of(ng.matmul))
 entry("baddbmm", "matmul", _sum_of(ng.matmul))
