@@ -154,7 +154,7 @@ def chromium(tmp_path_factory):
         # names other than the site's own lead nowhere, so that what a page tries to fetch from elsewhere is an error in its log
         nowhere = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
         command = [path, *QUIET, profile, nowhere, "--enable-logging=stderr", "--virtual-time-budget=20000", *options, address]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         return done.stdout, done.stderr
 
     return run
