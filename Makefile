@@ -90,6 +90,7 @@ soak: $(VENV)/stamp-test
 
 opdb: $(VENV)/stamp-test
 	$(ONE_THREAD) NESTGRAD_OPDB_WRITE=1 $(PY) -m pytest -n auto -m opdb $(PYTEST_ARGS) tests/opdb
+	$(PY) tools/ops_page.py
 
 bench: $(VENV)/stamp-bench
 	$(ONE_THREAD) $(PY) -m benchmarks.run $(BENCH)

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from names import ROOT, called, documented, elsewhere, homes, reason
-from points import legend, rows
-from points import table as points_table
+from points import legend, rows, table as points_table
 
 import nestgrad as ng
 from nestgrad.backends.derived import Derived
@@ -139,7 +138,7 @@ def conventions(op: Op) -> str:
 def line(path: str, op: Op | None, passed: dict[str, int]) -> list[str]:
     """A function of users and its op, or one of the two alone."""
     name = path.rpartition(".")[2]
-    link = f"[`{path}`][{documented(path)}]" if path else ""
+    link = f"[`{path}`](functions.md#{documented(path)})" if path else ""
     names = [f"`{found}`" if (found := elsewhere(path, op, library)) else "" for library in ("numpy", "torch")] if path else ["", ""]
     torchs = str(passed.get(op.name if op else name, ""))
     if op is None:

@@ -106,7 +106,8 @@ def test_links_lead_somewhere(text):
             continue
         path, _, anchor = target.partition("#")
         goal = text.parent / path if path else text
-        if not goal.exists() or (anchor and anchor not in anchors(goal.read_text(encoding="utf-8"))):
+        # what docstrings are anchored by is on the built site only: test_site.py
+        if not goal.exists() or (anchor and not anchor.startswith("nestgrad.") and anchor not in anchors(goal.read_text(encoding="utf-8"))):
             wrong.append(target)
     assert not wrong
 
