@@ -55,14 +55,14 @@ class Arrays(Backend):
     def softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
         """The rule of ``softmax``, whose answer is ``y``, for the cotangent ``x``."""
         if x.dtype is y.dtype and x.shape == y.shape:
-            return torch._softmax_backward_data(x, y, axis, y.dtype)
+            return torch._softmax_backward_data(x, y, axis, y.dtype)  # pyright: ignore[reportPrivateImportUsage]
         product = x * y
         return product - y * product.sum(axis, True)
 
     def log_softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
         """The rule of ``log_softmax``, whose answer is ``y``, for the cotangent ``x``."""
         if x.dtype is y.dtype and x.shape == y.shape:
-            return torch._log_softmax_backward_data(x, y, axis, y.dtype)
+            return torch._log_softmax_backward_data(x, y, axis, y.dtype)  # pyright: ignore[reportPrivateImportUsage]
         return x - torch.exp(y) * x.sum(axis, True)
 
     def concat(self, *xs: Value, axis: int = 0) -> Value:

@@ -10,27 +10,20 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad import errors as errors
-from nestgrad import func as func
-from nestgrad import functions as functions
-from nestgrad import implicit as implicit
-from nestgrad import nn as nn
-from nestgrad import random as random
-from nestgrad.backends import NumpyBackend as NumpyBackend
-from nestgrad.backends import get_backend as get_backend
-from nestgrad.custom import custom_jvp as custom_jvp
-from nestgrad.custom import custom_vjp as custom_vjp
-from nestgrad.custom import define as define
+from nestgrad import errors as errors, func as func, functions as functions, implicit as implicit, nn as nn, random as random
+from nestgrad.backends import NumpyBackend as NumpyBackend, get_backend as get_backend
+from nestgrad.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp, define as define
 from nestgrad.functions import *
-from nestgrad.levels import Autodiff as Autodiff
-from nestgrad.levels import Balanced as Balanced
-from nestgrad.levels import Batched as Batched
-from nestgrad.levels import Forward as Forward
-from nestgrad.levels import Taylor as Taylor
-from nestgrad.levels import Traced as Traced
+from nestgrad.levels import (
+    Autodiff as Autodiff,
+    Balanced as Balanced,
+    Batched as Batched,
+    Forward as Forward,
+    Taylor as Taylor,
+    Traced as Traced,
+)
 from nestgrad.recomputing import checkpoint as checkpoint
-from nestgrad.tensor import Gradients as Gradients
-from nestgrad.tensor import Tensor as Tensor
+from nestgrad.tensor import Gradients as Gradients, Tensor as Tensor
 
 if TYPE_CHECKING:
     from nestgrad.backends import TorchBackend as TorchBackend

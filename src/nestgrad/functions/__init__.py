@@ -50,7 +50,8 @@ from nestgrad.functions.windows import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
-    *create.__all__, *elementwise.__all__, *numbers.__all__, *special.__all__, *choose.__all__, *reductions.__all__, *shaping.__all__, *products.__all__,
-    *sorting.__all__, *arranging.__all__, *diagonals.__all__, *joining.__all__, *splitting.__all__, *along.__all__, *picking.__all__,
-    *finding.__all__, *interpolation.__all__, *scans.__all__, *windows.__all__, *statistics.__all__, *integration.__all__,
+    *create.__all__, *elementwise.__all__, *numbers.__all__, *special.__all__, *choose.__all__, *reductions.__all__,
+    *shaping.__all__, *products.__all__, *sorting.__all__, *arranging.__all__, *diagonals.__all__, *joining.__all__,
+    *splitting.__all__, *along.__all__, *picking.__all__, *finding.__all__, *interpolation.__all__, *scans.__all__,
+    *windows.__all__, *statistics.__all__, *integration.__all__,
 ]  # fmt: skip

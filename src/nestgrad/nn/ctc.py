@@ -100,5 +100,6 @@ def _total(x: "Tensor", labels: list[list[int]], lengths: list[int], blank: int)
 
 def _whole(values: Any) -> list[Any]:
     """Whole numbers as lists; refused where they are on a level that has many of them."""
-    array = as_tensor(values) if isinstance(values, Handle) or hasattr(values, "__array_interface__") else None
-    return list(values) if array is None else array.tolist()
+    if isinstance(values, Handle) or hasattr(values, "__array_interface__"):
+        return list(as_tensor(values).tolist())
+    return list(values)

@@ -69,7 +69,7 @@ def _reader(arguments: tuple[str, ...], params: tuple[str, ...], results: tuple[
     if word == "i":
         return lambda b, i, args, out, values: i
     if word == "shapes":
-        return lambda b, i, args, out, values: (args if args.__class__ is Operands else Operands(args)).shapes(b)
+        return lambda b, i, args, out, values: (args if isinstance(args, Operands) else Operands(args)).shapes(b)
     if word == "others":
         return lambda b, i, args, out, values: tuple(None if k == i else v for k, v in enumerate(args))
     argument, _, what = word.partition("_")
