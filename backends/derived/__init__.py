@@ -8,6 +8,7 @@ from nestgrad.backends.derived.activations import Activations
 from nestgrad.backends.derived.gamma import Gamma
 from nestgrad.backends.derived.normalization import Normalization
 from nestgrad.backends.derived.numbers import Numbers
+from nestgrad.backends.derived.padding import Padding
 from nestgrad.backends.derived.placing import Placing
 from nestgrad.backends.derived.pooling import Pooling
 from nestgrad.backends.derived.scans import Scans
@@ -18,5 +19,5 @@ from nestgrad.backends.derived.statistics import Statistics
 __all__ = ["Derived"]
 
 
-class Derived(Numbers, Activations, Special, Gamma, Placing, Pooling, Normalization, Scans, Sorting, Statistics):
+class Derived(Numbers, Activations, Special, Gamma, Padding, Placing, Pooling, Normalization, Scans, Sorting, Statistics):
     """Every operation that is not required, family by family."""

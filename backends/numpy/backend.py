@@ -13,6 +13,7 @@ from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
 from nestgrad.backends.numpy.normalization import Normalization
 from nestgrad.backends.numpy.numbers import Numbers
+from nestgrad.backends.numpy.padding import Padding
 from nestgrad.backends.numpy.placing import Placing
 from nestgrad.backends.numpy.pooling import Pooling
 from nestgrad.backends.numpy.scans import Scans
@@ -25,7 +26,9 @@ _range: Any = np.arange
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
-class NumpyBackend(Elementwise, Numbers, Special, Along, Arranging, Placing, Pooling, Convolution, Normalization, Scans, Sorting, Arrays):
+class NumpyBackend(
+    Elementwise, Numbers, Special, Along, Arranging, Padding, Placing, Pooling, Convolution, Normalization, Scans, Sorting, Arrays
+):  # fmt: skip
     """Arrays of NumPy, on the CPU.
 
     >>> b = NumpyBackend("float32")

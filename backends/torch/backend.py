@@ -16,6 +16,7 @@ from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
 from nestgrad.backends.torch.normalization import Normalization
 from nestgrad.backends.torch.numbers import Numbers
+from nestgrad.backends.torch.padding import Padding
 from nestgrad.backends.torch.placing import Placing
 from nestgrad.backends.torch.pooling import Pooling
 from nestgrad.backends.torch.scans import Scans
@@ -27,7 +28,7 @@ from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 
 class TorchBackend(
-    Elementwise, Numbers, Special, Activations, Along, Arranging, Placing, Pooling, Convolution, Windows, Normalization, Attention,
+    Elementwise, Numbers, Special, Activations, Along, Arranging, Padding, Placing, Pooling, Convolution, Windows, Normalization, Attention,
     Scans, Sorting, Statistics, Arrays,
 ):
     """Tensors of PyTorch.

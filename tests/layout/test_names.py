@@ -37,6 +37,7 @@ INTERNAL = {
     "erfcx_slope": "the rule of erfcx", "widening": "the rule of erfinv", "bell": "the rule of ndtr", "direction": "the rule of hypot",
     "pole": "the rule of atan2", "log_ndtr_slope": "the rule of log_ndtr",
     "cast": "x.astype(dtype)", "rows": "x[index] where the index is on levels", "to_rows": "the rule of rows",
+    "extend": "pad in modes that repeat entries", "gather_in": "the rule of extend",
     "add_along": "the rule of take_along", "from_diagonal": "the rule of diagonal",
     "conv": "conv1d, conv2d and conv3d", "conv_input": "conv_transpose1d and so on", "conv_weight": "the rule of conv",
     "windows": "sliding_window_view and unfold", "from_windows": "fold", "max_pool": "max_pool1d and so on",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.shaping import pad as add_around
 from nestgrad.tensor.handle import Operand, as_tensor, make
-from nestgrad.tensor.padding import inside, taken
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -54,8 +53,8 @@ def pad(x: Operand, pad: Sequence[int], mode: str = "constant", value: float = 0
             kept = tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(shape, pairs, strict=True))
             x = make(x.b, x.b.getitem(x.value, kept), x.marks)
         return add_around(x, [(max(before, 0), max(after, 0)) for before, after in pairs], value)
-    most, out = {"reflect": -1, "circular": 0}.get(mode), x.value
-    for axis, (n, (before, after)) in enumerate(zip(shape, pairs, strict=True)):
+    most = {"reflect": -1, "circular": 0}.get(mode)
+    for n, (before, after) in zip(shape, pairs, strict=True):
         if before == after == 0:
             continue
         least = 0 if mode == "circular" else -n  # of an axis that is cut, there are two ways to go round
@@ -64,5 +63,8 @@ def pad(x: Operand, pad: Sequence[int], mode: str = "constant", value: float = 0
             raise ShapeError(
                 f"nn.pad: got pad {before, after} in mode {mode!r} for an axis of {n} entries; expected {limit}a result with entries"
             )
-        out = taken(x.b, out, axis, [inside(k, n, _MODES[mode]) for k in range(-before, n + after)])
+    out = x.b.extend(x.value, tuple((max(before, 0), max(after, 0)) for before, after in pairs), _MODES[mode])
+    if any(min(pair) < 0 for pair in pairs):
+        sizes = x.b.shape(out)
+        out = x.b.getitem(out, tuple(slice(max(-before, 0), n - max(-after, 0)) for n, (before, after) in zip(sizes, pairs, strict=True)))
     return make(x.b, out, x.marks)

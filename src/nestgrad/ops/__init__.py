@@ -12,6 +12,7 @@ from nestgrad.ops import (
     halving as halving,
     normalization as normalization,
     numbers as numbers,
+    padding as padding,
     placing as placing,
     pooling as pooling,
     reductions as reductions,
