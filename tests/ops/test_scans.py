@@ -8,8 +8,7 @@ import pytest
 import scipy.integrate
 import sympy
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import nestgrad as ng
 from nestgrad.errors import ShapeError

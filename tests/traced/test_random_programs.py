@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 from cases import X, Y
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import nestgrad as ng
 from nestgrad import func
