@@ -34,8 +34,3 @@ def evaluate(expression: str, names: Mapping[str, Any], call: Callable[..., Any]
         raise ValueError(f"{ast.unparse(node)!r} is not in the language of the cases")
 
     return value(ast.parse(expression, mode="eval").body)
-
-
-def calls(expression: str) -> set[str]:
-    """The functions that ``expression`` calls."""
-    return {node.func.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}

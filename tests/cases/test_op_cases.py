@@ -5,14 +5,13 @@ float64; ``op_cases.json`` tells where each figure comes from.
 """
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from expressions import calls, evaluate
-from vocabulary import NEEDED, NotThere, call, public
+from expressions import evaluate
+from vocabulary import call
 
 from nestgrad.errors import NotTrackedError
 from nestgrad.func import vjp
@@ -29,16 +28,7 @@ DIGITS = 1e-10
 """The figures in float64 are printed with 12 digits."""
 
 
-def _param(case: dict[str, Any]) -> Any:
-    words = calls(case["expression"]) & NEEDED.keys()
-    assert not words & public(), f"{words & public()} are there now: take them out of NEEDED"
-    needs = sorted({NEEDED[word] for word in words})
-    marks = [pytest.mark.xfail(strict=True, raises=NotThere, reason=f"needs {' and '.join(needs)}")] if needs else []
-    return pytest.param(case, id=case["name"], marks=marks)
-
-
-PARAMS = [_param(case) for case in CASES]
-every_case = pytest.mark.parametrize("case", PARAMS)
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 
 
 def _inputs(case: dict[str, Any], stack: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -62,9 +52,8 @@ def _check(got: Any, want: Any) -> None:
     np.testing.assert_allclose(got.numpy(), want, rtol=DIGITS, atol=1e-12 * float(np.max(np.abs(want))))
 
 
-def test_every_case_runs_or_names_what_it_needs():
-    waiting = Counter(mark.kwargs["reason"] for param in PARAMS for mark in param.marks)
-    assert len(CASES) == 64 and set(waiting) <= {f"needs {topic}" for topic in NEEDED.values()}
+def test_all_cases_are_there():
+    assert len(CASES) == 64
 
 
 @every_case

@@ -1,7 +1,4 @@
-"""The words of the op cases in nestgrad's terms: its own operations, or a line that composes them.
-
-A word that is neither here nor a function of nestgrad is ``NotThere``; the topic that will bring it stands in ``NEEDED``.
-"""
+"""The words of the op cases in nestgrad's terms: its own operations, or a line that composes them."""
 
 import importlib
 import pkgutil
@@ -11,15 +8,6 @@ from typing import Any
 import pytest
 
 import nestgrad as ng
-
-
-class NotThere(LookupError):
-    """An operation that nestgrad does not have."""
-
-
-NEEDED = {
-}
-"""Words that nestgrad has no operation for yet, and what brings it."""
 
 
 def needs(topic: str, name: str) -> Any:
@@ -41,11 +29,9 @@ def call(word: str, *args: Any, **kwargs: Any) -> Any:
     """What ``word`` says."""
     if word in WORDS:
         return WORDS[word](*args, **kwargs)
-    for room in (ng, getattr(ng, "nn", None)):
+    for room in (ng, ng.nn):
         if hasattr(room, word):
             return getattr(room, word)(*args, **_spelled(kwargs))
-    if word in NEEDED:
-        raise NotThere(word)
     x, *rest = args
     return getattr(x, word)(*rest, **_spelled(kwargs))
 
