@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import IndexRangeError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.functions.shaping import concat, stack
+from nestgrad.nn.reduction import known, reduced
 from nestgrad.tensor.handle import Handle, Operand, as_tensor
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def ctc_loss(
         shape ``(N, 2 S + 1)``.
 
     Raises:
-        ShapeError: If shapes or lengths do not fit, or ``reduction`` is none of the three.
+        ShapeError: If shapes or lengths do not fit.
+        ArgumentError: If ``reduction`` is none of the three.
         IndexRangeError: A label that is no class, or is the blank.
     """
     x = as_tensor(log_probs)
@@ -58,19 +60,16 @@ def ctc_loss(
     steps, count, classes = x.shape
     if not all(0 < n <= steps for n in lengths) or not all(0 <= m <= len(row) for m, row in zip(sizes, labels, strict=True)):
         raise ShapeError(f"ctc_loss: got input lengths {lengths}, target lengths {sizes}; expected 1 to {steps}, and at most the targets'")
-    if reduction not in ("none", "sum", "mean"):
-        raise ShapeError(f"ctc_loss: got reduction {reduction!r}; expected 'none', 'sum' or 'mean'")
+    known("ctc_loss", reduction)
     for row, m in zip(labels, sizes, strict=True):
         if wrong := [c for c in row[:m] if not 0 <= c < classes or c == blank]:
             raise IndexRangeError(f"ctc_loss: got label {wrong[0]}; expected classes from 0 to {classes - 1}, and not the blank, {blank}")
     loss = -_total(x, [row[:m] for row, m in zip(labels, sizes, strict=True)], lengths, blank)
     possible = loss < -0.5 * _IMPOSSIBLE
     loss = where(possible, loss, 0.0 if zero_infinity else float("inf"))
-    if reduction == "none":
-        return loss
-    if reduction == "sum":
-        return loss.sum()
-    return (loss / x.b.base.tensor([float(max(m, 1)) for m in sizes], dtype=x.dtype)).mean() if count else loss.mean()
+    if reduction == "mean" and count:
+        loss = loss / x.b.base.tensor([float(max(m, 1)) for m in sizes], dtype=x.dtype)
+    return reduced("ctc_loss", loss, reduction)
 
 
 def _total(x: "Tensor", labels: list[list[int]], lengths: list[int], blank: int) -> "Tensor":
