@@ -225,6 +225,10 @@ class Elementary(Primitives):
             return self.mul0(y, x) if x else self.mul0(x, y)
         return self.where(self.eq(y, 0), 0, self.mul0(x, y))
 
+    def quotient00(self, x: Value, y: Value, z: Value) -> Value:
+        """``-x * y / z``, and 0 where ``x`` or ``y`` is 0, whatever the others are."""
+        return self.neg(self.div0(self.mul00(x, y), z))
+
     def power0(self, x: Value, y: Value, n: int, c: float) -> Value:
         """``c * x * y ** n`` for a Python int ``n``, and 0 where ``x`` is 0, whatever ``y`` is: 0, infinite and NaN too."""
         out = self.scale(x if n else self.mul0(x, self.powi(y, 0)), c)

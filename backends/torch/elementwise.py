@@ -134,6 +134,16 @@ class Elementwise(Backend):
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
 
+    def quotient00(self, x: Value, y: Value, z: Value) -> Value:
+        try:
+            if x.dtype is y.dtype is z.dtype and x.is_floating_point():
+                out = torch.mul(x, y).div_(z).neg_()  # one new array
+                if _all_finite(out):
+                    return out
+        except (RuntimeError, AttributeError):  # z is larger than the product, or one is a Python number
+            pass
+        return super().quotient00(x, y, z)
+
     def power0(self, x: Value, y: Value, n: int, c: float) -> Value:
         if n in (-2, -1, 1, 2, 3) and isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x.dtype is y.dtype:
             out = torch.mul(x, y) if n > 0 else torch.div(x, y)  # all else in its memory

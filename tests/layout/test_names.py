@@ -28,6 +28,7 @@ INTERNAL = {
     "scale": "multiply by a Python number", "per": "division by a count",
     "mul0": "rules: 0 where the cotangent is 0", "mul00": "the rule of mul0", "div0": "rules: 0 where the cotangent is 0",
     "halves": "a step of prod", "halves_dot": "the rule of halves_spread", "halves_spread": "the rule of halves",
+    "quotient00": "the rule of a divisor, in one kernel",
     "power0": "the rules of roots and reciprocals, in one kernel", "secant": "the rule of asin and acos",
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
     "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products",

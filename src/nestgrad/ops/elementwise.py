@@ -62,7 +62,7 @@ define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul
        plus="mul_add", series=lambda b, k, x, y, out: _products(b, [(x[j], y[k - j]) for j in range(k + 1)]),
        samples=binary(REAL, REAL))
 define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
-       lambda b, g, y, out: b.neg(b.div0(b.mul0(g, out), y)), series=_quotient_series, samples=binary(REAL, POSITIVE))
+       lambda b, g, y, out: b.quotient00(g, out, y), series=_quotient_series, samples=binary(REAL, POSITIVE))
 # a product with a Python number; its own op, since a number costs some array libraries more than an array does
 define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), samples=unary(*REAL, c=-1.5))
 # for sums of products, in one pass over the memory
@@ -78,6 +78,11 @@ define("mul00(x, y)", ELEMENTWISE, lambda b, g, y: b.mul00(g, y), lambda b, g, x
        series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul00), samples=binary(POSITIVE, POSITIVE))
 define("div0(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.neg(b.div0(b.mul00(out, g), y)), series=_quotient_series, samples=binary(POSITIVE, POSITIVE))
+# -x y / z, the rule of a divisor: closed under differentiation
+define("quotient00(x, y, z)", ELEMENTWISE, lambda b, g, y, z: b.quotient00(g, y, z), lambda b, g, x, z: b.quotient00(x, g, z),
+       lambda b, g, z, out: b.quotient00(out, g, z), by_parts=True,
+       samples=calls(Sample((filled((3,), *REAL), filled((3,), *REAL, 1), filled((3,), *POSITIVE, 2))),
+                     Sample((filled((2, 1), *REAL), filled((3,), *REAL, 1), filled((), *POSITIVE, 2)))))
 # c x y^n: closed under differentiation, so the higher derivatives of roots and reciprocals stay short
 define("power0(x, y, n, c)", ELEMENTWISE, lambda b, g, y, n, c: b.power0(g, y, n, c),
        lambda b, g, x, y, n, c: b.power0(b.mul00(x, g), y, n - 1, c * n) if n else b.scale(b.mul00(x, g), 0.0), by_parts=True,
