@@ -39,7 +39,7 @@ def _std_tangent(b: Any, t: Any, x: Any, out: Any, axes: Shape, correction: floa
 
 define("std(x, axes, correction, keepdims)", SPECIAL, lambda b, g, x, out, axes, correction: b.mul(
     _deviations(b, x, axes), _rate(b, g, x, out, axes, correction)), defaults=(False,), forward=(_std_tangent,), samples=shaped(
-    (3, 2), {"axes": (0,), "correction": 0}, {"axes": (0, 1), "correction": 1, "keepdims": True}))
+    (4, 2), {"axes": (0,), "correction": 0}, {"axes": (0, 1), "correction": 1, "keepdims": True}))
 
 
 def _abspow(b: Any, g: Any, x: Any, p: float, odd: bool) -> Any:
