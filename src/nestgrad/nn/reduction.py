@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar
+from nestgrad.levels.marks import NONE
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_floating, is_scalar, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -38,7 +39,8 @@ def pair(name: str, x: Operand, target: Operand) -> "tuple[Tensor, Operand]":
     """
     x = as_tensor(x, target.b if isinstance(target, Handle) else None)
     if is_scalar(target):
-        return x, target
+        # an array in the dtype of x: what a rule computes of numbers alone would be rounded as the array library likes
+        return x, make(x.b, x.b.base.asarray(target, x.dtype), NONE) if is_floating(x) else target
     other = as_tensor(target, x.b)
     if other.shape != x.shape and other.shape != ():
         raise ShapeError(f"{name}: got shapes {x.shape} and {other.shape}; expected the same. Try .reshape, or ng.broadcast_to")
