@@ -6,7 +6,7 @@ from typing import Any
 from nestgrad.errors import DTypeError, IndexRangeError, NestgradError, ShapeError
 from nestgrad.ops.table import Op
 
-NATIVE = (ValueError, RuntimeError, TypeError, IndexError)
+NATIVE = (ValueError, RuntimeError, TypeError, IndexError, OverflowError)
 """What array libraries raise when operands do not fit."""
 
 
@@ -22,6 +22,8 @@ def explained(
         return ShapeError(f"{op.name}: got {called}; {reason}")
     if isinstance(error, IndexError):
         return IndexRangeError(f"{op.name}: got {called}; {error}")
+    if isinstance(error, OverflowError):
+        return DTypeError(f"{op.name}: got {called}; expected ints of at most 64 bits: {error}. Try a float")
     if isinstance(error, TypeError):
         return DTypeError(f"{op.name}: got {called}; the backend refuses these dtypes: {error}")
     if isinstance(error, ValueError):

@@ -131,4 +131,4 @@ def _erf() -> Any:
     except ImportError:
         each = np.frompyfunc(math.erf, 1, 1)
         return lambda x: np.asarray(each(x), x.dtype if x.dtype.kind == "f" else np.float64)
-    return erf
+    return lambda x: erf(x).astype(np.float16) if x.dtype == np.float16 else erf(x)

@@ -63,7 +63,8 @@ class Special(Backend):
         if scipy is None:
             return super().lgamma(x)
         near = np.abs(np.abs(x - 1.5) - 0.5) < 0.25  # about its zeros at 1 and 2 SciPy's loses digits
-        return _patched(scipy.gammaln(x), near, x, super().lgamma)
+        out = scipy.gammaln(np.maximum(x, np.finfo(x.dtype).min))  # infinite at minus infinity, as at all numbers so far down
+        return _patched(out, near, x, super().lgamma)
 
     def digamma(self, x: Value) -> Value:
         scipy = _scipy()
@@ -86,10 +87,26 @@ def _patched(out: Any, where: Any, x: Any, f: Callable[[Any], Any]) -> Any:
     return out
 
 
+class _Halves:
+    """SciPy's functions, which answer half precision in double, with results in the dtype of their last argument."""
+
+    def __init__(self, special: Any) -> None:
+        for name in ("erfc", "erfcx", "erfinv", "ndtr", "log_ndtr", "gammaln", "psi", "zeta"):
+            setattr(self, name, _kept(getattr(special, name)))
+
+
+def _kept(f: Callable[..., Any]) -> Callable[..., Any]:
+    def in_its_dtype(*args: Any) -> Any:
+        out = f(*args)
+        return out.astype(np.float16) if args[-1].dtype == np.float16 else out
+
+    return in_its_dtype
+
+
 @lru_cache(maxsize=1)
 def _scipy() -> Any:
     try:
         from scipy import special
     except ImportError:
         return None
-    return special
+    return _Halves(special)

@@ -177,6 +177,7 @@ def test_a_transform_does_not_lose_what_was_taken_out_of_it(S):
 IDLE = {
     errors.ShapeError: lambda x: x.reshape(5),
     errors.IndexRangeError: lambda x: x[9],
+    errors.ArgumentError: lambda x: x.round("two"),
     errors.DTypeError: lambda x: x * 1j,
     errors.BackendError: lambda x: ng.get_backend("none of these"),
     errors.MissingOp: lambda x: Backend().asarray([1.0]),

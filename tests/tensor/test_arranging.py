@@ -187,7 +187,7 @@ BAD = [
     (lambda x: ng.unstack(x[0, 0, 0]), ShapeError, r"unstack: got axis 0 of an array with 0 axes"),
     (lambda x: ng.meshgrid(x[0, 0], indexing="yx"), ArgumentError, r"meshgrid: got indexing 'yx'; expected 'xy' or 'ij'"),
     (lambda x: ng.meshgrid(x), ShapeError, r"meshgrid: got an array of shape \(2, 3, 4\); expected vectors"),
-    (lambda x: ng.hstack([]), ShapeError, r"concat: got no arrays"),
+    (lambda x: ng.hstack([]), ShapeError, r"hstack: got no arrays"),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ArgumentError, DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, meet, one_axis
 from nestgrad.tensor.places import inside, whole
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def take_along_axis(x: Operand, indices: Operand, axis: int | None = -1) -> "Ten
     >>> take_along_axis(tensor([[3.0, 1.0], [2.0, 4.0]]), tensor([[1], [0]]), axis=1).tolist()
     [[1.0], [2.0]]
     """
-    x = _array(x, indices)
+    x = first_beside(x, indices)
     if axis is None:
         return take_along_axis(x.ravel(), indices, 0)
     k = one_axis(x, axis, "take_along_axis")
@@ -69,7 +69,7 @@ def gather(x: Operand, axis: int, index: Operand) -> "Tensor":
     >>> gather(tensor([[3.0, 1.0], [2.0, 4.0]]), 1, tensor([[1, 1, 0]])).tolist()
     [[1.0, 1.0, 3.0]]
     """
-    x = _array(x, index)
+    x = first_beside(x, index)
     k, places = _placed("gather", x, axis, index)
     part = _corner(x.b, x.value, k, tuple(x.b.shape(places)))
     return make(x.b, x.b.take_along(part, places, k), x.marks)
@@ -89,7 +89,7 @@ def put_along_axis(x: Operand, indices: Operand, values: Operand, axis: int | No
         IndexRangeError: A position out of range.
         DTypeError: Positions that are no whole numbers; floats into integers.
     """
-    x = _array(x, indices, values)
+    x = first_beside(x, indices, values)
     if axis is None:
         return put_along_axis(x.ravel(), indices, values, 0).reshape(x.shape)
     k = one_axis(x, axis, "put_along_axis")
@@ -155,12 +155,6 @@ def scatter_reduce(x: Operand, axis: int, index: Operand, src: Operand, reduce: 
     return _scattered("scatter_reduce", x, axis, index, src, reduce)
 
 
-def _array(x: Operand, *others: Operand) -> "Tensor":
-    """``x`` as a Tensor over the backend of the others, if one of them is a Tensor."""
-    like = next((v for v in others if isinstance(v, Handle)), None)
-    return as_tensor(x, like.b if like is not None and not isinstance(x, Handle) else None)
-
-
 def _placed(name: str, x: "Tensor", axis: int, index: Operand) -> tuple[int, Any]:
     """The axis, and positions that are no larger than ``x`` on the others."""
     k = one_axis(x, axis, name)
@@ -195,7 +189,7 @@ def _corner(b: Any, p: Any, axis: int, shape: tuple[int, ...]) -> Any:
 
 
 def _scattered(name: str, x: Operand, axis: int, index: Operand, src: Operand, how: str) -> "Tensor":
-    x = _array(x, index, src)
+    x = first_beside(x, index, src)
     k, places = _placed(name, x, axis, index)
     wanted = tuple(x.b.shape(places))
     if not is_scalar(src):

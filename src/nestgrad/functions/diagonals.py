@@ -1,9 +1,9 @@
 """Triangles and diagonals of matrices."""
 
-from operator import index
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
+from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.handle import Operand, as_tensor, axes_of, make
 
 if TYPE_CHECKING:
@@ -67,11 +67,12 @@ def diag_embed(x: Operand, offset: int = 0, axis1: int = -2, axis2: int = -1) ->
     x = as_tensor(x)
     if not x.ndim:
         raise ShapeError("diag_embed: got a number; expected at least one axis")
-    rank, n = x.ndim + 1, x.shape[-1] + abs(index(offset))
+    offset = whole_number("diag_embed", "offset", offset)
+    rank, n = x.ndim + 1, x.shape[-1] + abs(offset)
     axes = axes_of(rank, (axis1, axis2), "diag_embed")
     rest = iter(x.shape[:-1])
     shape = tuple(n if k in axes else next(rest) for k in range(rank))
-    return make(x.b, x.b.from_diagonal(x.value, index(offset), axes, shape), x.marks)
+    return make(x.b, x.b.from_diagonal(x.value, offset, axes, shape), x.marks)
 
 
 def trace(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Tensor":

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, called, can_meet, constant, is_scalar, test
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -27,7 +27,12 @@ __all__ = [
 
 def _by(operate: Callable[[Any, Any], Any], x: Operand, y: Operand) -> "Tensor":
     """The operator, which is where arithmetic is defined, with a Tensor on one side at least."""
-    result: Tensor = operate(x if isinstance(x, Handle) or isinstance(y, Handle) else as_tensor(x), y)
+    if not isinstance(x, Handle) and not isinstance(y, Handle):
+        x = as_tensor(x)
+    tensor, other = (x, y) if isinstance(x, Handle) else (y, x)
+    if not can_meet(tensor.b, other):
+        constant(tensor.b, other, called())  # it raises, where an operator would ask the other operand
+    result: Tensor = operate(x, y)
     return result
 
 

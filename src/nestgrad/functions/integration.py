@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nestgrad.errors import ShapeError
 from nestgrad.functions.scans import diff
 from nestgrad.functions.shaping import concat
-from nestgrad.tensor.handle import Operand, as_tensor, constant_of, is_scalar, one_axis, real
+from nestgrad.tensor.handle import Operand, as_tensor, constant_of, first_beside, is_scalar, one_axis, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -35,7 +35,7 @@ def trapezoid(y: Operand, x: Operand = None, dx: Operand = 1.0, axis: int = -1) 
     >>> trapezoid(tensor([1.0, 2.0, 4.0]), dx=0.5).item(), trapezoid(tensor([1.0, 2.0, 4.0]), x=[0.0, 1.0, 3.0]).item()
     (2.25, 7.5)
     """
-    samples = as_tensor(y)
+    samples = first_beside(y, x, dx)
     k = one_axis(samples, axis, "trapezoid")
     n = samples.shape[k]
     even = x is None and (is_scalar(dx) or getattr(dx, "shape", None) == ())

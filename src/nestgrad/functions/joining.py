@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.functions.shaping import concat
+from nestgrad.functions.shaping import concat, operands
 from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, meet
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def hstack(xs: Sequence[Operand]) -> "Tensor":
     >>> hstack([tensor([[1], [2]]), tensor([[3], [4]])]).tolist()
     [[1, 3], [2, 4]]
     """
-    parts = [atleast_1d(x) for x in xs]
+    parts = [atleast_1d(x) for x in _together("hstack", xs)]
     return concat(parts, axis=1 if parts and parts[0].ndim > 1 else 0)
 
 
@@ -54,12 +54,12 @@ def vstack(xs: Sequence[Operand]) -> "Tensor":
     >>> vstack([tensor([1, 2]), tensor([3, 4])]).tolist()
     [[1, 2], [3, 4]]
     """
-    return concat([atleast_2d(x) for x in xs])
+    return concat([atleast_2d(x) for x in _together("vstack", xs)])
 
 
 def dstack(xs: Sequence[Operand]) -> "Tensor":
     """Arrays one behind the other: along the third axis."""
-    return concat([atleast_3d(x) for x in xs], axis=2)
+    return concat([atleast_3d(x) for x in _together("dstack", xs)], axis=2)
 
 
 def column_stack(xs: Sequence[Operand]) -> "Tensor":
@@ -69,7 +69,13 @@ def column_stack(xs: Sequence[Operand]) -> "Tensor":
     >>> column_stack([tensor([1, 2]), tensor([3, 4])]).tolist()
     [[1, 3], [2, 4]]
     """
-    return concat([x if x.ndim > 1 else x.reshape(x.size, 1) for x in map(as_tensor, xs)], axis=1)
+    return concat([x if x.ndim > 1 else x.reshape(x.size, 1) for x in _together("column_stack", xs)], axis=1)
+
+
+def _together(name: str, xs: Sequence[Operand]) -> "list[Tensor]":
+    """Tensors that may meet. Arrays are those of the backend of the Tensors, and numbers have their dtype."""
+    b, values, marks = operands(name, xs)
+    return [make(b, v, marks) for v in values]
 
 
 def broadcast_arrays(*xs: Operand) -> "tuple[Tensor, ...]":

@@ -13,7 +13,7 @@ from nestgrad.functions.choose import where
 from nestgrad.functions.joining import broadcast_arrays
 from nestgrad.levels.base import Coat
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, one_axis
 from nestgrad.tensor.picking import where_true
 from nestgrad.tensor.places import inside, whole
 
@@ -43,7 +43,7 @@ def take(x: Operand, indices: Operand, axis: int | None = None, mode: str = "rai
     >>> take(tensor([1.0, 2.0, 3.0]), tensor([[0, 2], [-1, 0]])).tolist()
     [[1.0, 3.0], [3.0, 1.0]]
     """
-    return as_tensor(x).take(indices, axis, mode)
+    return first_beside(x, indices).take(indices, axis, mode)
 
 
 def put(x: Operand, indices: Operand, values: Operand, mode: str = "raise") -> "Tensor":
@@ -58,12 +58,12 @@ def put(x: Operand, indices: Operand, values: Operand, mode: str = "raise") -> "
     Raises:
         ShapeError: An entry that is named twice: which value stays would be undefined.
     """
-    return as_tensor(x).put(indices, values, mode)
+    return first_beside(x, indices, values).put(indices, values, mode)
 
 
 def index_select(x: Operand, axis: int, index: Operand) -> "Tensor":
     """Slices along an axis, as ``torch.index_select``: ``take`` with a vector of positions."""
-    v = as_tensor(x)
+    v = first_beside(x, index)
     return v.take(_vector("index_select", v, index), one_axis(v, axis, "index_select"))
 
 
@@ -80,7 +80,7 @@ def index_add(x: Operand, axis: int, index: Operand, source: Operand) -> "Tensor
     >>> index_add(zeros(3), 0, tensor([2, 0, 2]), tensor([1.0, 2.0, 3.0])).tolist()
     [2.0, 0.0, 4.0]
     """
-    x = as_tensor(x)
+    x = first_beside(x, index, source)
     return _changed("index_add", x, axis, index, source)
 
 
@@ -90,13 +90,13 @@ def index_copy(x: Operand, axis: int, index: Operand, source: Operand) -> "Tenso
     Raises:
         ShapeError: A position that is named twice: which value stays would be undefined.
     """
-    x = as_tensor(x)
+    x = first_beside(x, index, source)
     return _changed("index_copy", x, axis, index, source)
 
 
 def index_fill(x: Operand, axis: int, index: Operand, value: Operand) -> "Tensor":
     """A new Tensor with one number in all entries of the slices at positions along an axis, as ``torch.index_fill``."""
-    x = as_tensor(x)
+    x = first_beside(x, index, value)
     k, places = one_axis(x, axis, "index_fill"), _vector("index_fill", x, index)
     n = x.shape[k]
     at = inside("index_fill", x.b, places.value, n)
@@ -128,7 +128,8 @@ def masked_select(x: Operand, mask: Operand) -> "Tensor":
 
 def extract(condition: Operand, x: Operand) -> "Tensor":
     """The entries of the flattened ``x`` where ``condition`` is not 0, as ``np.extract``. See ``masked_select``."""
-    return compress(as_tensor(condition).ravel(), as_tensor(x).ravel())
+    v = first_beside(x, condition)
+    return compress(as_tensor(condition, v.b).ravel(), v.ravel())
 
 
 def compress(condition: Operand, x: Operand, axis: int | None = None) -> "Tensor":
@@ -140,7 +141,8 @@ def compress(condition: Operand, x: Operand, axis: int | None = None) -> "Tensor
     >>> compress(tensor([0, 1]), tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [[3, 4]]
     """
-    v, c = as_tensor(x), as_tensor(condition)
+    v = first_beside(x, condition)
+    c = as_tensor(condition, v.b)
     if c.ndim != 1:
         raise ShapeError(f"compress: got a condition of shape {c.shape}; expected a vector")
     return v.take(where_true(c, "compress")[0], axis)

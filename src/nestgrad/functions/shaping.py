@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, axes_of, is_scalar, make, meet, weak
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, axis_of, is_scalar, make, meet, weak
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -86,11 +86,11 @@ def concat(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
     >>> concat([tensor([1.0]), tensor([2.0, 3.0])]).tolist()
     [1.0, 2.0, 3.0]
     """
-    b, values, marks = _arrays("concat", xs)
+    b, values, marks = operands("concat", xs)
     shapes = [tuple(b.shape(v)) for v in values]
     if not shapes[0]:
         raise ShapeError("concat: got 0-dimensional arrays; expected at least one axis. Try stack, which makes one")
-    (k,) = axes_of(len(shapes[0]), axis, "concat")
+    k = axis_of(len(shapes[0]), axis, "concat")
     if any(s[:k] + s[k + 1 :] != shapes[0][:k] + shapes[0][k + 1 :] or len(s) != len(shapes[0]) for s in shapes):
         raise ShapeError(f"concat: got shapes {shapes}; expected them to differ along axis {k} alone")
     return make(b, _joined(b, values, k), marks)
@@ -108,11 +108,11 @@ def stack(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
     >>> stack([1.0, 2.0]).tolist()
     [1.0, 2.0]
     """
-    b, values, marks = _arrays("stack", xs)
+    b, values, marks = operands("stack", xs)
     shapes = [tuple(b.shape(v)) for v in values]
     if any(s != shapes[0] for s in shapes):
         raise ShapeError(f"stack: got shapes {shapes}; expected one shape")
-    (k,) = axes_of(len(shapes[0]) + 1, axis, "stack")
+    k = axis_of(len(shapes[0]) + 1, axis, "stack")
     return make(b, b.stack(*values, axis=k), marks)
 
 
@@ -126,8 +126,10 @@ def _joined(b: Any, values: Sequence[Any], axis: int) -> Any:
     return b.concat(*values, axis=axis)
 
 
-def _arrays(name: str, xs: Sequence[Operand]) -> tuple[Any, list[Any], Any]:
+def operands(name: str, xs: Sequence[Operand]) -> tuple[Any, list[Any], Any]:
     """Operands that may meet, none of them a bare number or list. A number takes the dtype of the first floating Tensor."""
+    if not hasattr(xs, "__iter__"):
+        raise DTypeError(f"{name}: got a {type(xs).__name__}; expected a list or tuple of Tensors. Try {name}([x, y])")
     parts = list(xs)
     if not parts:
         raise ShapeError(f"{name}: got no arrays; expected at least one")

@@ -4,6 +4,7 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
+from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.handle import Operand, as_tensor, one_axis, results
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def topk(x: Operand, k: int, axis: int = -1, largest: bool = True) -> "tuple[Ten
     x = as_tensor(x)
     place = one_axis(x, axis, "topk")
     size = x.shape[place]
-    if isinstance(k, bool) or not hasattr(k, "__index__") or not 0 <= k <= size:
+    if not 0 <= whole_number("topk", "k", k) <= size:
         raise ShapeError(f"topk: got k={k!r} for {size} entries along axis {place}; expected an int from 0 to {size}")
     values, positions = results("topk", x, k=index(k), axis=place, largest=bool(largest))
     return values, positions
@@ -99,7 +100,7 @@ def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> "tup
     x = as_tensor(x)
     place = one_axis(x, axis, "kthvalue")
     size = x.shape[place]
-    if isinstance(k, bool) or not hasattr(k, "__index__") or not 1 <= k <= size:
+    if not 1 <= whole_number("kthvalue", "k", k) <= size:
         raise ShapeError(f"kthvalue: got k={k!r} for {size} entries along axis {place}; expected an int from 1 to {size}")
     values, positions = results("ranked", x, ranks=(index(k) - 1,), axis=place)
     return (values, positions) if keepdims else (values.squeeze(place), positions.squeeze(place))

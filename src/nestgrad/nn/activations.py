@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.elementwise import relu, sigmoid, tanh
 from nestgrad.functions.reductions import log_softmax, softmax
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make, one_axis, real
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def leaky_relu(x: Operand, negative_slope: float = 0.01) -> "Tensor":
     >>> leaky_relu(-2.0, 0.1).item()
     -0.2
     """
-    return _of("leaky_relu", x, float(negative_slope))
+    return _of("leaky_relu", x, number("leaky_relu", "negative_slope", negative_slope))
 
 
 def prelu(x: Operand, weight: Operand, axis: int = 1) -> "Tensor":
@@ -65,7 +66,7 @@ def prelu(x: Operand, weight: Operand, axis: int = 1) -> "Tensor":
         if weight.size == 1:
             weight = weight.reshape(())
         else:
-            axis = one_axis(x, min(axis, len(x.shape) - 1), "prelu")
+            axis = one_axis(x, 0 if len(x.shape) == 1 and axis == 1 else axis, "prelu")
             n = x.shape[axis]
             if weight.shape != (n,):
                 raise ShapeError(
@@ -82,7 +83,7 @@ def relu6(x: Operand) -> "Tensor":
 
 def hardtanh(x: Operand, min_val: float = -1.0, max_val: float = 1.0) -> "Tensor":
     """``min(max(x, min_val), max_val)``. Its derivative at both bounds is 0, while that of ``clamp`` is 1."""
-    return _of("hardtanh", x, float(min_val), float(max_val))
+    return _of("hardtanh", x, number("hardtanh", "min_val", min_val), number("hardtanh", "max_val", max_val))
 
 
 def hardsigmoid(x: Operand) -> "Tensor":
@@ -101,17 +102,17 @@ def hardswish(x: Operand) -> "Tensor":
 
 def hardshrink(x: Operand, lambd: float = 0.5) -> "Tensor":
     """``x``, and 0 where ``|x| <= lambd``. Its derivative at the jumps is 0."""
-    return _of("hardshrink", x, float(lambd))
+    return _of("hardshrink", x, number("hardshrink", "lambd", lambd))
 
 
 def softshrink(x: Operand, lambd: float = 0.5) -> "Tensor":
     """``x`` brought nearer to 0 by ``lambd``, and 0 where ``|x| <= lambd``. Its derivative at the kinks is 0."""
-    return _of("softshrink", x, float(lambd))
+    return _of("softshrink", x, number("softshrink", "lambd", lambd))
 
 
 def threshold(x: Operand, threshold: float, value: float) -> "Tensor":
     """``x`` where it is above ``threshold``, ``value`` elsewhere. Its derivative at the jump is 0."""
-    return _of("threshold", x, float(threshold), float(value))
+    return _of("threshold", x, number("threshold", "threshold", threshold), number("threshold", "value", value))
 
 
 # exponential in one piece
@@ -123,12 +124,15 @@ def elu(x: Operand, alpha: float = 1.0) -> "Tensor":
     >>> elu(0.0, 2.0).item()
     0.0
     """
-    return _of("elu", x, float(alpha))
+    return _of("elu", x, number("elu", "alpha", alpha))
 
 
 def celu(x: Operand, alpha: float = 1.0) -> "Tensor":
     """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere. At 0 all derivatives are those of the exponential."""
-    return _of("elu", x, float(alpha), 1.0, 1.0 / alpha)
+    rate = number("celu", "alpha", alpha)
+    if not rate:
+        raise ArgumentError("celu: got alpha 0, by which it divides; expected another number. Try relu, the limit")
+    return _of("elu", x, rate, 1.0, 1.0 / rate)
 
 
 def selu(x: Operand) -> "Tensor":
@@ -156,7 +160,10 @@ logsigmoid = log_sigmoid
 
 def softplus(x: Operand, beta: float = 1.0) -> "Tensor":
     """``log(1 + exp(beta * x)) / beta``, without overflow. It is never replaced by ``x``, so no threshold is needed."""
-    return _of("softplus", x) if beta == 1.0 else softplus(as_tensor(x) * float(beta)) / float(beta)
+    rate = number("softplus", "beta", beta)
+    if not rate:
+        raise ArgumentError("softplus: got beta 0, by which it divides; expected another number")
+    return _of("softplus", x) if rate == 1.0 else softplus(as_tensor(x) * rate) / rate
 
 
 def silu(x: Operand) -> "Tensor":

@@ -7,6 +7,7 @@ from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.nn.dropping import dropout, probability
 from nestgrad.random import Generator
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def scaled_dot_product_attention(
         key, value = (_repeated(word, x, query) for word, x in (("key", key), ("value", value)))
     scores = _checked(query.shape, key.shape, value.shape)
     masks = [] if attn_mask is None else [_mask(as_tensor(attn_mask, query.b), query, scores)]
-    factor = (1.0 / sqrt(query.shape[-1]) if query.shape[-1] else 1.0) if scale is None else float(scale)
+    factor = 1.0 / sqrt(query.shape[-1] or 1) if scale is None else number("scaled_dot_product_attention", "scale", scale)
     if probability("scaled_dot_product_attention", dropout_p) == 0.0:
         return apply("attention", query, key, value, *masks, causal=bool(is_causal), scale=factor)
     weights = apply("attention_weights", query, key, *masks, causal=bool(is_causal), scale=factor)

@@ -13,6 +13,7 @@ from nestgrad.levels.marks import NONE
 from nestgrad.levels.traced.wire import Wire
 from nestgrad.nn.activations import log_sigmoid, log_softmax
 from nestgrad.nn.reduction import known, pair, reduced
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, make, real
 from nestgrad.tensor.places import extremes, whole
 
@@ -124,6 +125,7 @@ def cross_entropy(
     """
     x = _over(x, target)
     known("cross_entropy", reduction)
+    label_smoothing = number("cross_entropy", "label_smoothing", label_smoothing)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"cross_entropy: got label_smoothing {label_smoothing}; expected a number from 0 to 1")
     axis, n = _classes("cross_entropy", x)
@@ -131,7 +133,7 @@ def cross_entropy(
     if isinstance(target, Handle) or hasattr(target, "dtype"):
         given = as_tensor(target, x.b)
         if given.b.base.is_floating(bare(given.value)):
-            return _of_probabilities(log_p, given, axis, weight, reduction, float(label_smoothing))
+            return _of_probabilities(log_p, given, axis, weight, reduction, label_smoothing)
     labels = _Labels("cross_entropy", x, target, ignore_index)
     loss = labels.total(labels.picked(log_p), labels.weights(weight), reduction)
     if not label_smoothing:

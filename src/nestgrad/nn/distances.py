@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.handle import Operand, as_tensor
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def pairwise_distance(x: Operand, y: Operand, p: float = 2.0, eps: float = 1e-6,
     x, y = as_tensor(x), as_tensor(y)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"pairwise_distance: got shapes {x.shape} and {y.shape}; expected vectors of one size along the last axes")
-    distance: Tensor = (x - y + float(eps)).norm(-1, keepdim, _order("pairwise_distance", p))
+    distance: Tensor = (x - y + number("pairwise_distance", "eps", eps)).norm(-1, keepdim, _order("pairwise_distance", p))
     return distance
 
 

@@ -12,6 +12,7 @@ from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.functions.elementwise import maximum
 from nestgrad.nn.reduction import known, pair, reduced
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.handle import Handle, Operand, as_tensor, make, one_axis, real
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ def huber_loss(x: Operand, target: Operand, reduction: str = "mean", delta: floa
     >>> huber_loss(3.0, 0.0).item()
     2.5
     """
+    delta = number("huber_loss", "delta", delta)
     if not delta > 0:
         raise ArgumentError(f"huber_loss: got delta {delta}; expected a positive number")
     p, q = pair("huber_loss", x, target)
     d = p - q
-    return reduced("huber_loss", make(d.b, d.b.huber(real(d), float(delta)), d.marks), reduction)
+    return reduced("huber_loss", make(d.b, d.b.huber(real(d), delta), d.marks), reduction)
 
 
 def smooth_l1_loss(x: Operand, target: Operand, reduction: str = "mean", beta: float = 1.0) -> "Tensor":
@@ -62,12 +64,13 @@ def smooth_l1_loss(x: Operand, target: Operand, reduction: str = "mean", beta: f
     >>> smooth_l1_loss(0.5, 0.0).item()
     0.125
     """
-    if beta < 0:
+    beta = number("smooth_l1_loss", "beta", beta)
+    if not beta >= 0:
         raise ArgumentError(f"smooth_l1_loss: got beta {beta}; expected 0 or a positive number")
     if beta == 0:
         return l1_loss(x, target, reduction)
     loss = huber_loss(x, target, known("smooth_l1_loss", reduction), beta)
-    return loss if beta == 1.0 else loss / float(beta)
+    return loss if beta == 1.0 else loss / beta
 
 
 def poisson_nll_loss(
@@ -85,7 +88,7 @@ def poisson_nll_loss(
     """
     p, q = pair("poisson_nll_loss", x, target)
     t = as_tensor(q, p.b)
-    loss = p.exp() - t * p if log_input else p - t * (p + eps).log()
+    loss = p.exp() - t * p if log_input else p - t * (p + number("poisson_nll_loss", "eps", eps)).log()
     if full:
         large = t > 1
         n = where(large, t, 1.0)
@@ -115,7 +118,7 @@ def gaussian_nll_loss(
         v = v.reshape(*v.shape, 1)
     if v.shape not in (p.shape, (*p.shape[:-1], 1), ()):
         raise ShapeError(f"gaussian_nll_loss: got a variance of shape {v.shape} for shape {p.shape}; expected the same, or 1 or none last")
-    v = v.clamp(float(eps), None)
+    v = v.clamp(number("gaussian_nll_loss", "eps", eps), None)
     loss = (v.log() + far.square() / v) * 0.5
     return reduced("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
@@ -166,7 +169,7 @@ def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) 
     q = as_tensor(y, p.b)
     dot = p * q
     k = one_axis(dot, axis, "cosine_similarity")
-    least = eps * eps
+    least = number("cosine_similarity", "eps", eps) ** 2
     lengths = [maximum(_spread_along(v, dot.shape, k).square().sum(k - dot.ndim), least) for v in (p, q)]
     return dot.sum(k) / (lengths[0].sqrt() * lengths[1].sqrt())
 

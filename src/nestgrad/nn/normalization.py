@@ -9,6 +9,7 @@ from math import isinf, prod
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
+from nestgrad.tensor.arguments import number, whole_number
 from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real, results, shape_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def layer_norm(
     _of_shape("layer_norm", "weight", weight, sizes)
     _of_shape("layer_norm", "bias", bias, sizes)
     axes = tuple(range(x.ndim - len(sizes), x.ndim))
-    return results("standardise", x, _or(weight, 1.0), _or(bias, 0.0), axes=axes, eps=float(eps))[0]
+    return results("standardise", x, _or(weight, 1.0), _or(bias, 0.0), axes=axes, eps=number("layer_norm", "eps", eps))[0]
 
 
 def rms_norm(x: Operand, normalized_shape: int | Sequence[int], weight: Operand | None = None, eps: float | None = None) -> "Tensor":
@@ -78,7 +79,7 @@ def rms_norm(x: Operand, normalized_shape: int | Sequence[int], weight: Operand 
     sizes = _last("rms_norm", x, normalized_shape)
     _of_shape("rms_norm", "weight", weight, sizes)
     axes = tuple(range(x.ndim - len(sizes), x.ndim))
-    return results("rms_norm", x, _or(weight, 1.0), axes=axes, eps=_spacing(x) if eps is None else float(eps))[0]
+    return results("rms_norm", x, _or(weight, 1.0), axes=axes, eps=_spacing(x) if eps is None else number("rms_norm", "eps", eps))[0]
 
 
 def group_norm(
@@ -110,7 +111,8 @@ def group_norm(
     per = channels // num_groups
     scale, shift = (_affine("group_norm", word, v, channels, (num_groups, per, 1)) for word, v in (("weight", weight), ("bias", bias)))
     parts = x.reshape(n, num_groups, per, prod(rest))
-    return results("standardise", parts, _or(scale, 1.0), _or(shift, 0.0), axes=(2, 3), eps=float(eps))[0].reshape(x.shape)
+    eps = number("group_norm", "eps", eps)
+    return results("standardise", parts, _or(scale, 1.0), _or(shift, 0.0), axes=(2, 3), eps=eps)[0].reshape(x.shape)
 
 
 def instance_norm(x: Operand, *, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5) -> "Tensor":
@@ -136,7 +138,8 @@ def instance_norm(x: Operand, *, weight: Operand | None = None, bias: Operand | 
     _several("instance_norm", x, prod(rest), "each channel of a sample")
     wide = (channels, *(1,) * len(rest))
     scale, shift = (_affine("instance_norm", word, v, channels, wide) for word, v in (("weight", weight), ("bias", bias)))
-    return results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=tuple(range(2, x.ndim)), eps=float(eps))[0]
+    eps = number("instance_norm", "eps", eps)
+    return results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=tuple(range(2, x.ndim)), eps=eps)[0]
 
 
 def batch_norm(
@@ -191,14 +194,15 @@ def batch_norm(
                 "batch_norm: got no running_mean or no running_var; expected both, since not training. Try training=True, which takes "
                 "the statistics of x"
             )
-        r = (variances.reshape(wide) + float(eps)).rsqrt()
+        r = (variances.reshape(wide) + number("batch_norm", "eps", eps)).rsqrt()
         factor = r if scale is None else r * scale
         offset = means.reshape(wide) * -factor  # so there is one pass over x; it rounds no more than x itself was rounded
         return apply("mul_add", x, factor, offset if shift is None else shift + offset), means, variances
     count = n * prod(rest)
     _several("batch_norm", x, count, "each channel in training")
     axes = (0, *range(2, x.ndim))
-    out = results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=axes, eps=float(eps))[0]
+    out = results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=axes, eps=number("batch_norm", "eps", eps))[0]
+    momentum = number("batch_norm", "momentum", momentum)
     if means is not None:
         means = means * (1.0 - momentum) + x.mean(axes) * momentum
     if variances is not None:
@@ -229,6 +233,7 @@ def normalize(x: Operand, p: float = 2.0, axis: int | Sequence[int] = 1, eps: fl
     [[0.6, 0.8]]
     """
     x = _floating(x)
+    p, eps = number("normalize", "p", p), number("normalize", "eps", eps)
     if not p > 0:
         raise ArgumentError(f"normalize: got p={p!r}; expected a positive number, or inf")
     norm: Tensor
@@ -263,13 +268,14 @@ def local_response_norm(x: Operand, size: int, alpha: float = 1e-4, beta: float 
     """
     x = _floating(x)
     _, channels, rest = _channels("local_response_norm", x, 3)
-    if not isinstance(size, int) or size < 1:
-        raise ArgumentError(f"local_response_norm: got size={size!r}; expected a positive int")
+    size = whole_number("local_response_norm", "size", size, 1)
+    alpha, beta, k = (number("local_response_norm", word, v) for word, v in (("alpha", alpha), ("beta", beta), ("k", k)))
     b = x.b
-    widths = ((0, 0), (size // 2, (size - 1) // 2), *((0, 0),) * len(rest))
+    before, after = min(size // 2, channels), min((size - 1) // 2, channels)  # beyond there are zeros only
+    widths = ((0, 0), (before, after), *((0, 0),) * len(rest))
     squares = make(b, b.pad((x * x).value, widths), x.marks)
     total = squares[:, :channels]
-    for first in range(1, size):
+    for first in range(1, before + after + 1):
         total = total + squares[:, first : first + channels]
     out: Tensor = x / (total * (alpha / size) + k) ** beta
     return out
@@ -281,8 +287,8 @@ def _floating(x: Operand) -> "Tensor":
     return x if is_floating(x) else make(x.b, real(x), x.marks)
 
 
-def _or(x: Any, number: float) -> Any:
-    return number if x is None else x
+def _or(x: Any, instead: float) -> Any:
+    return instead if x is None else x
 
 
 def _last(name: str, x: "Tensor", normalized_shape: Any) -> Shape:

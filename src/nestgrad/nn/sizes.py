@@ -6,6 +6,7 @@ from typing import Any
 
 from nestgrad.backends.sliding import count
 from nestgrad.errors import ArgumentError, ShapeError
+from nestgrad.tensor.arguments import MOST
 from nestgrad.tensor.handle import Handle
 
 Sizes = int | Sequence[int]
@@ -19,14 +20,18 @@ def for_each(name: str, what: str, given: Any, n: int, least: int) -> Ints:
         ArgumentError: If it is something else.
     """
     try:
-        found = tuple(index(k) for k in given) if hasattr(given, "__iter__") else (index(given),) * n
+        found = tuple(index(k) for k in given) if _several(given) else (index(given),) * n
     except TypeError:
         found = ()
     found = found * n if len(found) == 1 else found
-    if len(found) != n or any(k < least for k in found):
+    if len(found) != n or any(not least <= k <= MOST for k in found):
         many = "" if n == 1 else f", or {n} of them"
         raise ArgumentError(f"{name}: got {what} {given!r:.60}; expected an int from {least} on{many}")
     return found
+
+
+def _several(given: Any) -> bool:
+    return hasattr(given, "__iter__") and getattr(given, "shape", None) != ()
 
 
 def with_samples(name: str, x: Handle, n: int, what: str = "channels") -> tuple[Any, Ints, bool]:
@@ -76,7 +81,7 @@ def parts(name: str, n: int, shape: Ints, output_size: Any) -> Ints:
     Raises:
         ShapeError: If there are none, or no entries.
     """
-    given = output_size if hasattr(output_size, "__iter__") else (output_size,) * n
+    given = tuple(output_size) if _several(output_size) else (output_size,) * n
     given = tuple(size if m is None else m for m, size in zip(given, shape[2:], strict=False)) if len(given) == n else given
     if 0 in shape[2:]:
         raise ShapeError(f"{name}: got spatial sizes {shape[2:]}; expected at least one entry on each axis")

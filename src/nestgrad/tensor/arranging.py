@@ -1,10 +1,10 @@
 """Methods that move whole slices about: flipped, rolled and repeated axes, triangles and diagonals."""
 
 from collections.abc import Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
+from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.handle import Handle, axes_of, make, one_axis, shape_of
 from nestgrad.tensor.places import integers
 
@@ -39,13 +39,15 @@ class Arranging(Handle):
         if axis is None:
             if len(shifts) != 1:
                 raise ShapeError(f"roll: got shift {shift} and no axis; expected one number. Try axis=(0, 1) for the axes of the shifts")
-            flat = self.b.roll(self.b.reshape(self.value, (self._size(),)), shape_of("roll", *shifts), (0,))
+            flat = self.b.roll(self.b.reshape(self.value, (self._size(),)), _around(shifts, (self._size(),)), (0,))
             return make(self.b, self.b.reshape(flat, shape), self.marks)
         axes = axes_of(len(shape), axis, "roll")
         shifts = shifts * len(axes) if len(shifts) == 1 else shifts
         if len(shifts) != len(axes):
             raise ShapeError(f"roll: got shift {shift} for axes {axis}; expected one number, or as many as axes")
-        return make(self.b, self.b.roll(self.value, shape_of("roll", shifts), axes), self.marks)
+        if not axes:
+            return self  # type: ignore[return-value]
+        return make(self.b, self.b.roll(self.value, _around(shifts, [shape[k] for k in axes]), axes), self.marks)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> "Tensor":
         """Each entry several times, one beside the other, as ``np.repeat`` and ``torch.repeat_interleave``.
@@ -110,7 +112,7 @@ class Arranging(Handle):
         shape = tuple(self.b.shape(self.value))
         if len(shape) < 2:
             raise ShapeError(f"{name}: got shape {shape}; expected a matrix, or a stack of them")
-        return make(self.b, getattr(self.b, name)(self.value, index(k)), self.marks)
+        return make(self.b, getattr(self.b, name)(self.value, whole_number(name, "k", k)), self.marks)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Tensor":
         """Entries ``i`` and ``i + offset`` of two axes, which a last one takes the place of.
@@ -121,7 +123,8 @@ class Arranging(Handle):
         shape = tuple(self.b.shape(self.value))
         if len(shape) < 2:
             raise ShapeError(f"diagonal: got shape {shape}; expected at least two axes. Try ng.diag for a matrix with this diagonal")
-        return make(self.b, self.b.diagonal(self.value, index(offset), axes_of(len(shape), (axis1, axis2), "diagonal")), self.marks)
+        axes, k = axes_of(len(shape), (axis1, axis2), "diagonal"), whole_number("diagonal", "offset", offset)
+        return make(self.b, self.b.diagonal(self.value, k, axes), self.marks)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Tensor":
         """Sum of a diagonal of two axes; of a matrix a number. Integers and booleans give int64.
@@ -137,3 +140,8 @@ class Arranging(Handle):
         for n in self.b.shape(self.value):
             size *= n
         return size
+
+
+def _around(shifts: Sequence[Any], sizes: Sequence[int]) -> tuple[int, ...]:
+    """Shifts of less than once around."""
+    return tuple(n if -size < n < size else n % size if size else 0 for n, size in zip(shape_of("roll", shifts), sizes, strict=True))

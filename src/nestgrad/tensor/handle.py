@@ -1,11 +1,12 @@
 """The handle itself: three slots, and how operands become values that may meet."""
 
+import sys
 from collections.abc import Sequence
 from functools import cache
 from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nestgrad.errors import ConversionError, DTypeError, LevelError, ShapeError
+from nestgrad.errors import ConversionError, DTypeError, LevelError, NestgradError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.mixing import settle
@@ -217,8 +218,27 @@ def as_tensor(x: Operand, b: Any = None) -> "Tensor":
     if isinstance(x, Handle):
         return x  # type: ignore[return-value]
     b = default_backend(x).dressed if b is None else b
-    value = constant(b, x, "tensor")
+    try:
+        value = constant(b, x, "tensor")
+    except NestgradError:
+        value = constant(b, x, called())  # the same error, in the name of the function
     return make(b, b.base.asarray(value) if is_scalar(value) else value, NONE)
+
+
+def called() -> str:
+    """The function that a user called, for messages: the outermost one on the stack that is a public function of the library."""
+    name, frame = "tensor", sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("nestgrad."):
+        if frame.f_code.co_name in frame.f_globals.get("__all__", ()):
+            name = frame.f_code.co_name
+        frame = frame.f_back  # type: ignore[assignment]
+    return name
+
+
+def first_beside(x: Operand, *others: Operand) -> "Tensor":
+    """``x`` as a Tensor, over the backend of the others if one of them is a Tensor."""
+    like = next((v for v in others if isinstance(v, Handle)), None)
+    return as_tensor(x, like.b if like is not None and not isinstance(x, Handle) else None)
 
 
 def constant_of(x: Operand, b: Any) -> "Tensor":
@@ -235,6 +255,8 @@ def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int
     if axis is None:
         return tuple(range(rank))
     try:
+        if isinstance(axis, str):
+            raise TypeError
         given = (axis,) if isinstance(axis, int) else tuple(index(k) for k in axis) if isinstance(axis, Sequence) else (index(axis),)
     except TypeError as error:
         raise ShapeError(f"{name}: got axis {axis!r}; expected an int, a tuple of ints, or None for all axes") from error
@@ -252,7 +274,16 @@ def one_axis(x: Handle, axis: int, name: str) -> int:
     Raises:
         ShapeError: If it is not one axis of ``x``.
     """
-    axes = axes_of(len(x.b.shape(x.value)), axis, name)
+    return axis_of(len(x.b.shape(x.value)), axis, name)
+
+
+def axis_of(rank: int, axis: Any, name: str) -> int:
+    """``axis`` of an array with ``rank`` axes as a non-negative int.
+
+    Raises:
+        ShapeError: If it is not one of them.
+    """
+    axes = axes_of(rank, axis, name)
     if axis is None or len(axes) != 1:
         raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
     return axes[0]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
+from nestgrad.tensor.arguments import MOST, number
 from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, one_axis, real
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Reductions(Handle):
 
     def _reduce(self, name: str, value: Any, axis: Axis, keepdims: bool) -> "Tensor":
         axes = axes_of(len(self.b.shape(value)), axis, name)
-        return make(self.b, getattr(self.b, name)(value, axes, keepdims), self.marks)
+        return make(self.b, getattr(self.b, name)(value, axes, bool(keepdims)), self.marks)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Sum; 0 over no entries. Integers and booleans give int64."""
@@ -62,15 +63,15 @@ class Reductions(Handle):
         if any(shape[k] == 0 for k in axes_of(len(shape), axis, name)):
             raise ShapeError(f"{name}: got shape {shape}; expected at least one entry along axis {axis}")
 
-    def var(self, axis: Axis = None, correction: int = 0, keepdims: bool = False) -> "Tensor":
+    def var(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> "Tensor":
         """Variance: the sum of squared deviations over ``n - correction``. 0 is the population's, as in NumPy; 1 is the sample's."""
-        axes = axes_of(len(self.b.shape(self.value)), axis, "var")
-        return make(self.b, self.b.var(real(self), axes, correction, keepdims), self.marks)
+        axes, correction = axes_of(len(self.b.shape(self.value)), axis, "var"), _taken("var", correction)
+        return make(self.b, self.b.var(real(self), axes, correction, bool(keepdims)), self.marks)
 
     def std(self, axis: Axis = None, correction: float = 0, keepdims: bool = False) -> "Tensor":
         """Standard deviation: the root of ``var``. A spread of 0 is a kink: the first derivative is given as 0, higher ones as NaN."""
-        axes = axes_of(len(self.b.shape(self.value)), axis, "std")
-        return make(self.b, self.b.std(real(self), axes, correction, keepdims), self.marks)
+        axes, correction = axes_of(len(self.b.shape(self.value)), axis, "std"), _taken("std", correction)
+        return make(self.b, self.b.std(real(self), axes, correction, bool(keepdims)), self.marks)
 
     def norm(self, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> "Tensor":
         """Norm over the axes, as of a vector: Euclid's, or of another order.
@@ -102,7 +103,7 @@ class Reductions(Handle):
             self._some("norm", axis)
             return self._reduce("amax" if ord > 0 else "amin", size, axis, keepdims)
         axes = axes_of(len(self.b.shape(self.value)), axis, "norm")
-        return make(self.b, self.b.pnorm(real(self), float(ord), axes, keepdims), self.marks)
+        return make(self.b, self.b.pnorm(real(self), float(ord), axes, bool(keepdims)), self.marks)
 
     def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """``log(sum(exp(x)))`` without overflow."""
@@ -131,8 +132,8 @@ class Reductions(Handle):
         if axis is None:
             found = getattr(self.b, name)(self.b.reshape(self.value, (prod(shape),)), 0)
             return make(self.b, self.b.reshape(found, (1,) * len(shape)) if keepdims else found, NONE)
-        (k,) = axes_of(len(shape), axis, name)
-        return make(self.b, getattr(self.b, name)(self.value, k, keepdims), NONE)
+        k = one_axis(self, axis, name)
+        return make(self.b, getattr(self.b, name)(self.value, k, bool(keepdims)), NONE)
 
     def any(self, axis: Axis = None, keepdims: bool = False) -> "Tensor":
         """Whether an entry is True, or not 0; a constant. False over no entries."""
@@ -148,4 +149,9 @@ class Reductions(Handle):
     def _count(self, name: str, axis: Axis, keepdims: bool) -> "Tensor":
         """How many entries are not 0."""
         axes = axes_of(len(self.b.shape(self.value)), axis, name)
-        return make(self.b, self.b.sum(self.b.ne(self.value, 0), axes, keepdims), NONE)
+        return make(self.b, self.b.sum(self.b.ne(self.value, 0), axes, bool(keepdims)), NONE)
+
+
+def _taken(name: str, correction: Any) -> float:
+    """What is taken off a count. Whole ones stay ints, as programs print them."""
+    return correction if correction.__class__ is int and abs(correction) <= MOST else number(name, "correction", correction)

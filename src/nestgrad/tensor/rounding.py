@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
+from nestgrad.errors import ArgumentError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, Marks
+from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.arithmetic import unknown
 from nestgrad.tensor.handle import Handle, Operand, can_meet, is_scalar, make, meet, weak
 
@@ -46,10 +48,14 @@ class Rounding(Handle):
 
     def round(self, decimals: int = 0) -> "Tensor":
         """Nearest number of so many decimals, negative for tens, halves to the even one; a constant."""
+        decimals = whole_number("round", "decimals", decimals)
         if not decimals:
             return make(self.b, self.b.round(self.value), NONE)
-        power = 10 ** abs(decimals)
-        return (self * power).round() / power if decimals > 0 else (self / power).round() * power  # type: ignore[no-any-return]
+        if abs(decimals) > 308:
+            raise ArgumentError(f"round: got {decimals} decimals; expected from -308 to 308, as many as floats have")
+        x: Any = self
+        power = 10.0 ** abs(decimals) if abs(decimals) > 18 else 10 ** abs(decimals)
+        return (x * power).round() / power if decimals > 0 else (x / power).round() * power  # type: ignore[no-any-return]
 
     def __round__(self, decimals: int | None = None) -> "Tensor":
         """See ``round``."""
