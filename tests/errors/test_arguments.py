@@ -5,7 +5,7 @@ import pytest
 
 import nestgrad as ng
 from nestgrad import Autodiff
-from nestgrad.errors import ArgumentError, ConversionError, DTypeError, NestgradError, ShapeError
+from nestgrad.errors import ArgumentError, ConversionError, DTypeError, IndexRangeError, NestgradError, ShapeError
 
 NO_NUMBERS = [None, "a", "1.0", [], (1.0, 2.0), 1j, {}, object(), np.ones(2)]
 
@@ -60,6 +60,7 @@ def test_numbers_of_numpy_are_numbers_and_change_no_dtype(base, name):
 
 TAKES_AN_INT = {
     "triu": lambda x, k: ng.triu(x, k),
+    "rot90": lambda x, k: ng.rot90(x, k),
     "tril": lambda x, k: ng.tril(x, k),
     "diagonal": lambda x, k: ng.diagonal(x, k),
     "diag_embed": lambda x, k: ng.diag_embed(x, k),
@@ -90,6 +91,10 @@ ONE_AXIS = {
     "prelu": lambda x, k: ng.nn.prelu(x, np.ones(3), k),
     "softmax": lambda x, k: ng.softmax(x, k),
     "cumsum": lambda x, k: ng.cumsum(x, k),
+    "flatten": lambda x, k: ng.flatten(x, k),
+    "unflatten": lambda x, k: ng.unflatten(x, k, (3, 1)),
+    "swapaxes": lambda x, k: ng.swapaxes(x, k, 1),
+    "cross": lambda x, k: ng.cross(x, x, k),
 }
 
 
@@ -179,3 +184,17 @@ def test_half_precision_stays_half_precision(name):
 
 def test_lgamma_is_infinite_at_minus_infinity(S):
     assert ng.lgamma(S.tensor([-np.inf, np.inf])).tolist() == [np.inf, np.inf]
+
+
+@pytest.mark.parametrize("name", ["index_add", "index_copy"])
+def test_positions_out_of_range_are_told_in_the_name_of_the_function(S, name):
+    x = S.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for place in (3, -4):
+        with pytest.raises(IndexRangeError, match=rf"^{name}: got index {place} for an axis of size 3"):
+            getattr(ng, name)(x, 0, np.array([place]), 1.0)
+
+
+def test_a_bias_that_would_widen_the_result_does_not_fit(S):
+    x = S.tensor([[1.0, 2.0]], requires_grad=True)
+    with pytest.raises(ShapeError, match=r"nn.linear: got bias of shape \(2,\) for weight of shape \(1, 2\); expected \(n_out,\)"):
+        ng.nn.linear(x, np.ones((1, 2)), np.ones(2))

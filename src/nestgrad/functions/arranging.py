@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
+from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.arranging import Axes
 from nestgrad.tensor.handle import Operand, as_tensor, axes_of
 
@@ -63,7 +64,7 @@ def rot90(x: Operand, k: int = 1, axes: Sequence[int] = (0, 1)) -> "Tensor":
     if len(plane) != 2:
         raise ShapeError(f"rot90: got axes {tuple(axes)}; expected two")
     first, second = plane
-    turns = k % 4
+    turns = whole_number("rot90", "k", k) % 4
     if turns == 0:
         return v
     if turns == 2:

@@ -179,6 +179,8 @@ def _changed(name: str, x: "Tensor", axis: int, index: Operand, source: Operand)
     """``x`` with slices added to, or replaced; by an op for entries where positions are on levels."""
     k, places = one_axis(x, axis, name), _vector(name, x, index)
     if not isinstance(places.value, Coat):
+        inside(name, x.b, places.value, x.shape[k])
+        source = source if is_scalar(source) else as_tensor(source, x.b)
         here = x.at[(slice(None),) * k + (places,)]
         return here.add(source) if name == "index_add" else here.set(source)
     shape = (*x.shape[:k], places.size, *x.shape[k + 1 :])

@@ -34,7 +34,7 @@ def ravel(x: Operand) -> "Tensor":
 
 def permute(x: Operand, axes: Sequence[int]) -> "Tensor":
     """The axes in another order: axis ``k`` of the result is axis ``axes[k]`` of ``x``."""
-    return as_tensor(x).permute(tuple(axes))
+    return as_tensor(x).permute(axes)
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> "Tensor":

@@ -34,7 +34,7 @@ def sort(x: Operand, axis: int = -1, descending: bool = False) -> "Tensor":
     [1.0, 2.0, 3.0]
     """
     x = as_tensor(x)
-    return results("sort", x, axis=one_axis(x, axis, "sort"), descending=descending)[0]
+    return results("sort", x, axis=one_axis(x, axis, "sort"), descending=bool(descending))[0]
 
 
 def argsort(x: Operand, axis: int = -1, descending: bool = False) -> "Tensor":

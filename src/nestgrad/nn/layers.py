@@ -6,7 +6,7 @@ from nestgrad.errors import ArgumentError, IndexRangeError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor import products
-from nestgrad.tensor.handle import Operand, as_tensor, default_backend, make
+from nestgrad.tensor.handle import Operand, as_tensor, default_backend, is_scalar, make
 from nestgrad.tensor.places import extremes, inside, known, whole
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
             f"nn.linear: got x of shape {x.shape} and weight of shape {weight.shape}; expected (..., n_in) and (n_out, n_in). "
             "Try ng.linear for a weight of shape (n_in, n_out)"
         )
+    if bias is not None and not is_scalar(bias):
+        bias = as_tensor(bias, x.b)
+        if bias.ndim > 1 or bias.size not in (1, *weight.shape[:-1]):
+            raise ShapeError(f"nn.linear: got bias of shape {bias.shape} for weight of shape {weight.shape}; expected (n_out,), or ()")
     return products.linear(x, weight.mT if weight.ndim == 2 else weight, bias)
 
 

@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Operand, apply, axes_of, is_scalar, make, meet
+from nestgrad.tensor.handle import Operand, apply, axes_of, axis_of, is_scalar, make, meet
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> "Tensor":
     v, w = _two("cross", x, y)
     rank = max(v.ndim, w.ndim)
     p, q = (u.reshape((1,) * (rank - u.ndim) + u.shape) if u.ndim < rank else u for u in (v, w))
-    (k,) = axes_of(rank, axis, "cross")
+    k = axis_of(rank, axis, "cross")
     if p.shape[k] != 3 or q.shape[k] != 3:
         raise ShapeError(f"cross: got shapes {v.shape} and {w.shape}; expected three entries along axis {axis} of both")
     return apply("cross", p, q, axis=k)

@@ -29,7 +29,7 @@ class Scans(Handle):
 
         NaN counts as greater than every number.
         """
-        return results("sort", self, axis=one_axis(self, axis, "argsort"), descending=descending)[1]
+        return results("sort", self, axis=one_axis(self, axis, "argsort"), descending=bool(descending))[1]
 
 
 def line_of(x: Handle, axis: int | None, name: str) -> tuple[Any, int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, shape_of
+from nestgrad.tensor.handle import Handle, axes_of, axis_of, is_floating, make, shape_of
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -45,7 +45,7 @@ class Shaping(Handle):
         shape = self._shape()
         if not shape and (start, end) in ((0, -1), (0, 0), (-1, -1)):
             return self.reshape(1)
-        (i,), (j,) = axes_of(len(shape), start, "flatten"), axes_of(len(shape), end, "flatten")
+        i, j = axis_of(len(shape), start, "flatten"), axis_of(len(shape), end, "flatten")
         if j < i:
             raise ShapeError(f"flatten: got start {start} and end {end} for shape {shape}; expected an end from the start on")
         return self.reshape(*shape[:i], prod(shape[i : j + 1]), *shape[j + 1 :])
@@ -61,7 +61,7 @@ class Shaping(Handle):
             ShapeError: If they do not fit.
         """
         shape = self._shape()
-        (k,) = axes_of(len(shape), axis, "unflatten")
+        k = axis_of(len(shape), axis, "unflatten")
         wanted, n = shape_of("unflatten", sizes), shape[k]
         known = prod(m for m in wanted if m != -1)
         if wanted.count(-1) == 1 and known > 0 and n % known == 0:
@@ -84,7 +84,7 @@ class Shaping(Handle):
     def swapaxes(self, first: int, second: int) -> "Tensor":
         """Two axes exchanged."""
         rank = len(self._shape())
-        (i,), (j,) = axes_of(rank, first, "swapaxes"), axes_of(rank, second, "swapaxes")
+        i, j = axis_of(rank, first, "swapaxes"), axis_of(rank, second, "swapaxes")
         order = list(range(rank))
         order[i], order[j] = j, i
         return make(self.b, self.b.permute(self.value, tuple(order)), self.marks)
