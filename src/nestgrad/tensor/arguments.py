@@ -35,7 +35,7 @@ def number(name: str, what: str, given: Any) -> float:
         ConversionError: A Tensor that depends on variables.
     """
     if given.__class__ is float:
-        return given  # type: ignore[no-any-return]
+        return given
     if isinstance(given, (str, bytes)) or getattr(given, "shape", ()) != ():
         _no_number(name, what, given)
     try:
