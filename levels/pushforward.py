@@ -105,4 +105,8 @@ def _linear(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[
 
 def zeros_like(b: Any, x: Any) -> Any:
     """A constant zero of the shape of ``x``."""
-    return 0.0 if isinstance(x, (int, float)) else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))
+    return 0.0 if x.__class__ in _NUMBERS else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))
+
+
+_NUMBERS = frozenset({bool, int, float})
+"""Not their subclasses: NumPy's numbers of double precision are among them, and are arrays here."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from orders import check
-from vocabulary import needs
 
 import nestgrad as ng
 from nestgrad.errors import DTypeError, GraphFreedError, NotConnectedError, NotTrackedError
@@ -218,7 +217,6 @@ def test_conv1d_dropped_tail__entries_that_no_window_covers_have_gradient_zero(s
     check(w.grad(grads), [[[4.0, 6.0, 8.0, 10.0]]])
 
 
-@needs("convolution", "conv1d")
 def test_conv1d_dropped_tail__of_a_convolution(stack):
     S = stack(1)
     x, w = S.tensor(np.arange(11.0).reshape(1, 1, 11), requires_grad=True), S.tensor([[[1.0, 2.0, 3.0, 4.0]]], requires_grad=True)

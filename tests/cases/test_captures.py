@@ -58,7 +58,7 @@ SPELLINGS = {
     r"np\.arctan of a Tensor: .* Try ng\.atan\(\.\.\.\) or x\.atan\(\)": np.arctan,
     r"np\.linalg\.norm of a Tensor: .* Try ng\.norm\(\.\.\.\) or x\.norm\(\)": np.linalg.norm,
     r"np\.mean of a Tensor: .* Try ng\.mean\(\.\.\.\) or x\.mean\(\)": np.mean,
-    r"np\.dot of a Tensor: .* Try x @ y": lambda x: np.dot(x, x),
+    r"np\.dot of a Tensor: .* Try ng.dot\(\.\.\.\) or x.dot\(\)": lambda x: np.dot(x, x),
     r"np\.concatenate of a Tensor: .* Try ng\.concatenate": lambda x: np.concatenate([x, x]),
     r"np\.add\.reduce of a Tensor: .* Try x\.sum\(\)": np.add.reduce,
     r"np\.asarray\(x\), or a NumPy function, .* Try x\.numpy\(\)": np.array,
