@@ -198,3 +198,14 @@ def test_a_bias_that_would_widen_the_result_does_not_fit(S):
     x = S.tensor([[1.0, 2.0]], requires_grad=True)
     with pytest.raises(ShapeError, match=r"nn.linear: got bias of shape \(2,\) for weight of shape \(1, 2\); expected \(n_out,\)"):
         ng.nn.linear(x, np.ones((1, 2)), np.ones(2))
+
+
+def test_huge_orders_and_counts_do_not_hang():
+    """They are refused, or what they give is known at once."""
+    huge = 10**12
+    for call in (lambda: ng.polygamma(huge, 1.0), lambda: ng.tensor(1.0).polygamma(huge)):
+        with pytest.raises(ng.errors.OrderError, match="polygamma: got n = 1000000000000; expected an int from 0 to 1000"):
+            call()
+    with pytest.raises(ng.errors.ArgumentError, match="got 1000000000000 sections of 3 entries; expected at least one, and not so many"):
+        ng.array_split(ng.arange(3), huge)
+    assert ng.diff(ng.tensor([1.0, 2.0, 4.0]), huge).shape == (0,)

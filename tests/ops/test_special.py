@@ -193,7 +193,7 @@ def test_the_derivative_of_a_polygamma_is_the_next(double, nest, n):
 
 @pytest.mark.parametrize("n", [-1, 1.5, True, "1"])
 def test_polygamma_wants_a_whole_order(n):
-    with pytest.raises(ng.errors.OrderError, match=r"polygamma: got n = .*; expected an int from 0 on.*Try polygamma\(n, x\)"):
+    with pytest.raises(ng.errors.OrderError, match=r"polygamma: got n = .*; expected an int from 0 to 1000.*Try polygamma\(n, x\)"):
         ng.polygamma(n, 1.0)
 
 

@@ -115,7 +115,7 @@ def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append
     before, after = ([] if p is None else [_beside(values, p, k)] for p in (prepend, append))
     if before or after:
         values = concat([*before, values, *after], axis=k)
-    return apply("diff", values, n=n, axis=k)
+    return apply("diff", values, n=min(n, values.shape[k]), axis=k)  # of which nothing is left from there on
 
 
 def _beside(x: "Tensor", p: Operand, axis: int) -> "Tensor":

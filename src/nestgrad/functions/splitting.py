@@ -49,8 +49,8 @@ def array_split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tu
     k = one_axis(x, axis, "split")
     n = x.shape[k]
     if isinstance(sections, int):
-        if sections < 1:
-            raise ArgumentError(f"split: got {sections} sections; expected at least one")
+        if not 1 <= sections <= max(n, 1 << 20):
+            raise ArgumentError(f"split: got {sections} sections of {n} entries; expected at least one, and not so many empty ones")
         return _parts(x, [n // sections + (i < n % sections) for i in range(sections)], k)
     cuts = integers("split", x.b, sections)
     bounds = [0, *(min(max(c + n if c < 0 else c, 0), n) for c in cuts), n]

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from nestgrad.errors import OrderError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.handle import Handle, is_floating, make, real
 
@@ -71,7 +72,15 @@ class Special(Handle):
         return make(self.b, self.b.digamma(real(self)), self.marks)
 
     def polygamma(self, n: int) -> "Tensor":
-        """The ``n``-th derivative of ``digamma``."""
+        """The ``n``-th derivative of ``digamma``.
+
+        Raises:
+            OrderError: If ``n`` is no whole number from 0 to 1000.
+        """
+        if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= 1000:
+            raise OrderError(
+                f"polygamma: got n = {n!r}; expected an int from 0 to 1000, the order of the derivative. Try polygamma(n, x), n first"
+            )
         return make(self.b, self.b.polygamma(real(self), n) if n else self.b.digamma(real(self)), self.marks)
 
     def trunc(self) -> "Tensor":
