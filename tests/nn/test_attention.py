@@ -215,3 +215,15 @@ def test_bad_input_is_named(name):
     args = [ng.tensor(x) for x in (Q, K, V)]
     with pytest.raises(error, match=text):
         f(*args)
+
+
+@pytest.mark.parametrize("base", [ng.NumpyBackend(), ng.TorchBackend(dtype="float64")], ids=repr)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_nan_in_a_mask_is_nan_in_the_answer(base, tracked):
+    """Not a row of which nothing is allowed."""
+    S = ng.Autodiff(base)
+    q, k, v = (S.tensor(np.eye(2), requires_grad=tracked) for _ in range(3))
+    for row in ([0.0, np.nan], [np.nan, np.nan]):
+        with np.errstate(invalid="ignore"):
+            out = ng.nn.scaled_dot_product_attention(q, k, v, attn_mask=base.tensor([row, [0.0, 0.0]])).numpy()
+        assert np.isnan(out[0]).all() and np.isfinite(out[1]).all()

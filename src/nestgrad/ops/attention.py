@@ -31,7 +31,7 @@ def _masked(b: Any, scores: Any, mask: Any, causal: bool) -> tuple[Any, Any]:
         some = b.gt(b.sum(allowed, (len(b.shape(allowed)) - 1,), True), 0)
         return b.where(allowed, scores, b.cast(b.where(some, -inf, 0.0), dtype)), some
     added = mask if lower is None else b.where(lower, mask, -inf)
-    some = b.gt(b.amax(added, (len(b.shape(added)) - 1,), True), -inf)
+    some = b.ne(b.amax(added, (len(b.shape(added)) - 1,), True), -inf)  # NaN is something
     return b.add(scores, b.where(some, added, 0.0)), some
 
 
