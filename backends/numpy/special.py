@@ -98,7 +98,7 @@ class _Halves:
 def _kept(f: Callable[..., Any]) -> Callable[..., Any]:
     def in_its_dtype(*args: Any) -> Any:
         out = f(*args)
-        return out.astype(np.float16) if args[-1].dtype == np.float16 else out
+        return out.astype(np.float16) if getattr(args[-1], "dtype", None) == np.float16 else out
 
     return in_its_dtype
 

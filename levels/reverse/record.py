@@ -120,7 +120,7 @@ def _several(op: Op) -> list[str]:
         lines += [
             f"      if {a}.__class__ is _Tracked and {a}.tape is _tape:",
             f"        _n{i} = {a}.node; _v{i} = {a}.value",
-            f"        if _n{i}.lo < _lo: _lo = _n{i}.lo",
+            *([f"        if _n{i}.lo < _lo: _lo = _n{i}.lo"] if op.rules[i] is not None else []),
             f"      else: _n{i} = None; _v{i} = {a}",
         ]
     lines += _inside(op, tuple(f"_v{i}" for i in range(len(op.arguments))), "      ")
@@ -145,11 +145,8 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
             edges += f"(_n{index[a]}, _rule{index[a]}, ({saved})), "
     if not edges:
         return [*lines, f"{pad}return out"]
-    if len(who) == 1:
-        lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
-    else:
-        lines += [f"{pad}_lo = _n{index[who[0]]}.lo"]
-        lines += [f"{pad}if _n{index[a]}.lo < _lo: _lo = _n{index[a]}.lo" for a in who[1:]]
+    first, *others = [index[a] for a in who if op.rules[index[a]] is not None]
+    lines += [f"{pad}_lo = _n{first}.lo", *(f"{pad}if _n{i}.lo < _lo: _lo = _n{i}.lo" for i in others)]
     return [*lines, *_dress(pad, f"({edges})")]
 
 

@@ -50,7 +50,7 @@ SINGULAR = {
     "xlogy by y": (lambda x: ng.xlogy(2.0, x), (0.0, -1.0)),
     "xlogy": (lambda x: ng.xlogy(x, x), (0.0, -1.0)),
     "xlog1py": (lambda x: ng.xlog1py(x + 1.0, x), (-1.0, -2.0)),
-    "atan2": (lambda x: ng.atan2(x, 0.5 * x), (0.0,)),
+    "atan2": (lambda x: ng.atan2(x, x * x), (0.0,)),
     "x / hypot": (lambda x: 1.0 / ng.hypot(x, 0.0 * x), (0.0,)),
     "remainder": (lambda x: ng.remainder(1.0, x), (0.0,)),
     "fmod": (lambda x: ng.fmod(1.0, x), (0.0,)),

@@ -230,8 +230,9 @@ def test_shapes_by_function(base):
 def test_every_function_has_the_parameters_of_its_method():
     for name in ng.__all__:
         function, method = getattr(ng, name), getattr(ng.Tensor, name, None)
-        if inspect.isfunction(function) and inspect.isfunction(method):
-            of_function = list(inspect.signature(function).parameters)[1:]
+        if name != "inner" and inspect.isfunction(function) and inspect.isfunction(method):  # x.inner() takes a level off
+            of_function = list(inspect.signature(function).parameters)
+            of_function.remove("x" if "x" in of_function else of_function[0])
             of_method = list(inspect.signature(method).parameters)[1:]
             assert len(of_function) == len(of_method), name
             if not any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method).parameters.values()):

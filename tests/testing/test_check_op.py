@@ -14,7 +14,8 @@ from nestgrad.ops.samples import Sample, Samples, calls
 from nestgrad.ops.table import Rule
 from nestgrad.testing import check_op
 
-RULED = [(op, i) for op in TABLE.values() for i, rule in enumerate(op.rules) if rule is not None]
+# heaviside's rule counts where x is 0 alone, where no difference by x can be taken: its own tests have that point
+RULED = [(op, i) for op in TABLE.values() for i, rule in enumerate(op.rules) if rule is not None and op.name != "heaviside"]
 NUMPY = NumpyBackend()
 
 
@@ -61,7 +62,10 @@ def test_a_rule_that_takes_its_values_out_of_the_level_is_told_at_order_2(op, i)
     assert message.startswith(op.name) and "order 2" in message
 
 
-CURVELESS = {"abs", "relu", "maximum", "minimum", "clamp", "where", "amax", "amin"}
+CURVELESS = {
+    "abs", "relu", "maximum", "minimum", "clamp", "where", "amax", "amin", "leaky_relu", "hardtanh", "hardsigmoid", "threshold",
+    "hardshrink", "softshrink", "remainder", "fmod", "copysign", "nan_to_num", "max_along", "min_along",
+}  # fmt: skip
 """They read their arguments only to compare them."""
 
 

@@ -171,4 +171,7 @@ def test_every_op_is_differentiated_through_a_call(op: Any):
             return [*first, *second, F.tangent(f(*duals))]
 
         for got, want in zip(derivatives(lambda *xs, program=program: ng.func.call(program, *xs)), derivatives(f), strict=True):
+            if got is None:  # the op is constant in that argument
+                assert want is None
+                continue
             close(got, ng.zeros(got.shape) if want is None else want)

@@ -65,7 +65,9 @@ def test_every_op_replays_what_the_backend_does(op: Any, backend: Any):
         (got,) = program.replay(backend, moved)
         want = called(op, *(make(backend.dressed, a, NONE) for a in moved), **params).value
         assert backend.dtype(got) == backend.dtype(want) and tuple(backend.shape(got)) == tuple(backend.shape(want))
-        np.testing.assert_array_equal(backend.to_numpy(got), backend.to_numpy(want))
+        # a composite that the backend has a kernel for is replayed in its parts, whose rounding is another
+        digits = {"rtol": 1e-12, "atol": 1e-14} if op.kind is Kind.COMPOSITE else {"rtol": 0.0}
+        np.testing.assert_allclose(backend.to_numpy(got), backend.to_numpy(want), **digits)
 
 
 def test_pretty_is_one_line_for_each_variable():

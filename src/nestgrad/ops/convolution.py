@@ -90,6 +90,18 @@ def _weight(
     return _unfolded(b, out, n)
 
 
+def _some(rule: Any) -> Any:
+    """The rule, which needs a sample at least: of none, that of one that is taken away again."""
+
+    def batched(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], *params: Any) -> Any:
+        if n:
+            return rule(b, n, xs, on, *params)
+        one = [b.pad(x, ((0, 1), *((0, 0),) * (len(b.shape(x)) - 1))) if here else x for x, here in zip(xs, on, strict=True)]
+        return b.getitem(rule(b, 1, one, on, *params), (slice(0, 0),))
+
+    return batched
+
+
 _LINE = {"strides": (2,), "padding": (1,), "dilations": (1,), "groups": 2}
 _PLANE = {"strides": (1, 2), "padding": (1, 0), "dilations": (1, 2), "groups": 1}
 _X, _Y, _Z = filled((1, 2, 4), -1, 1), filled((2, 1, 2), -1, 1, 1), filled((1, 2, 3), -1, 1, 2)
@@ -100,16 +112,16 @@ define("conv(x, y, strides, padding, dilations, groups)", BILINEAR,
            g, y, tuple(x_shape[2:]), strides, padding, dilations, groups),
        lambda b, g, x, y_shape, strides, padding, dilations, groups: b.conv_weight(
            x, g, tuple(y_shape[2:]), strides, padding, dilations, groups),
-       batched=_conv, samples=calls(Sample((_X, _Y), _LINE), Sample((_X2, _Y2), _PLANE)))
+       batched=_some(_conv), samples=calls(Sample((_X, _Y), _LINE), Sample((_X2, _Y2), _PLANE)))
 # the transpose by x: ``x`` is a cotangent here, ``spaces`` the spatial shape of what it is one of
 define("conv_input(x, y, spaces, strides, padding, dilations, groups)", BILINEAR,
        lambda b, g, y, spaces, strides, padding, dilations, groups: b.conv(g, y, strides, padding, dilations, groups),
        lambda b, g, x, y_shape, spaces, strides, padding, dilations, groups: b.conv_weight(
            g, x, tuple(y_shape[2:]), strides, padding, dilations, groups),
-       batched=_input, samples=calls(Sample((_Z, _Y), {"spaces": (4,), **_LINE}), Sample((_Z2, _Y2), {"spaces": (2, 4), **_PLANE})))
+       batched=_some(_input), samples=calls(Sample((_Z, _Y), {"spaces": (4,), **_LINE}), Sample((_Z2, _Y2), {"spaces": (2, 4), **_PLANE})))
 # the transpose by the weight: ``y`` is a cotangent here, ``kernel`` the spatial shape of the weight
 define("conv_weight(x, y, kernel, strides, padding, dilations, groups)", BILINEAR,
        lambda b, g, y, x_shape, kernel, strides, padding, dilations, groups: b.conv_input(
            y, g, tuple(x_shape[2:]), strides, padding, dilations, groups),
        lambda b, g, x, kernel, strides, padding, dilations, groups: b.conv(x, g, strides, padding, dilations, groups),
-       batched=_weight, samples=calls(Sample((_X, _Z), {"kernel": (2,), **_LINE}), Sample((_X2, _Z2), {"kernel": (2, 2), **_PLANE})))
+       batched=_some(_weight), samples=calls(Sample((_X, _Z), {"kernel": (2,), **_LINE}), Sample((_X2, _Z2), {"kernel": (2, 2), **_PLANE})))

@@ -43,7 +43,8 @@ define("xlog1py(x, y)", ELEMENTWISE, lambda b, g, y: b.xlog1py(g, y), lambda b, 
     special={(0.0, 1.0): (_LN2, 0.0, 0.0)}))
 
 # the plane: the distance from the origin has derivative 0 there, and no finite one beyond; the angle has none at all
-define("hypot(x, y)", ELEMENTWISE, lambda b, x, out: b.direction(x, out), lambda b, y, out: b.direction(y, out),
+define("hypot(x, y)", ELEMENTWISE, lambda b, g, x, out: b.mul0(g, b.direction(x, out)),
+       lambda b, g, y, out: b.mul0(g, b.direction(y, out)),
        samples=calls(*_TWO, special={(0.0, 0.0): (0.0, None, None), (0.0, 2.0): (0.0, 0.5, 0.0), (2.0, 0.0): (1.0, 0.0, 0.0)}))
 # x / y for the length y of a vector with the component x, and 0 at the origin, where no derivative of it is finite
 define("direction(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y), lambda b, g, y, out: b.neg(b.mul0(g, b.div(out, y))),
