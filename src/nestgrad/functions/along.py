@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ArgumentError, DTypeError, ShapeError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, meet, one_axis
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, meet
 from nestgrad.tensor.places import inside, whole
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.arranging import Axes
-from nestgrad.tensor.handle import Operand, as_tensor, axes_of
+from nestgrad.tensor.axes import axes_of
+from nestgrad.tensor.handle import Operand, as_tensor
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -13,7 +13,8 @@ from nestgrad.backends import get_backend
 from nestgrad.errors import BackendError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, default_backend, is_scalar, make, shape_of
+from nestgrad.tensor.axes import shape_of
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, default_backend, is_scalar, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.arguments import whole_number
-from nestgrad.tensor.handle import Operand, as_tensor, axes_of, make
+from nestgrad.tensor.axes import axes_of
+from nestgrad.tensor.handle import Operand, as_tensor, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

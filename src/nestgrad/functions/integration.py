@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nestgrad.errors import ShapeError
 from nestgrad.functions.scans import diff
 from nestgrad.functions.shaping import concat
-from nestgrad.tensor.handle import Operand, as_tensor, constant_of, first_beside, is_scalar, one_axis, real
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, constant_of, first_beside, is_scalar, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -13,7 +13,8 @@ from nestgrad.functions.choose import where
 from nestgrad.functions.joining import broadcast_arrays
 from nestgrad.levels.base import Coat
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, one_axis
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make
 from nestgrad.tensor.picking import where_true
 from nestgrad.tensor.places import inside, whole
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
 from nestgrad.functions.shaping import concat
-from nestgrad.tensor.handle import Operand, apply, as_tensor, constant_of, is_floating, is_scalar, make, one_axis, real, results
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, apply, as_tensor, constant_of, is_floating, is_scalar, make, real, results
 from nestgrad.tensor.scans import line_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import DTypeError, ShapeError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, axis_of, is_scalar, make, meet, weak
+from nestgrad.tensor.axes import axis_of
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, weak
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.arguments import whole_number
-from nestgrad.tensor.handle import Operand, as_tensor, one_axis, results
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, results
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.ops.splitting import MOST, splitting, unstacking
-from nestgrad.tensor.handle import Operand, as_tensor, make, one_axis
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, make
 from nestgrad.tensor.places import integers
 
 if TYPE_CHECKING:

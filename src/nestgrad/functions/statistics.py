@@ -13,7 +13,8 @@ from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.functions.joining import vstack
 from nestgrad.ops.statistics import METHODS
-from nestgrad.tensor.handle import Operand, as_tensor, axes_of, constant_of, make, one_axis, real
+from nestgrad.tensor.axes import axes_of, one_axis
+from nestgrad.tensor.handle import Operand, as_tensor, constant_of, make, real
 from nestgrad.tensor.reductions import Axis
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Operand, as_tensor, axes_of
+from nestgrad.tensor.axes import axes_of
+from nestgrad.tensor.handle import Operand, as_tensor
 from nestgrad.tensor.windows import windowed
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.elementwise import relu, sigmoid, tanh
 from nestgrad.functions.reductions import log_softmax, softmax
 from nestgrad.tensor.arguments import number
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make, one_axis, real
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

@@ -13,7 +13,8 @@ from nestgrad.functions.choose import where
 from nestgrad.functions.elementwise import maximum
 from nestgrad.nn.reduction import known, pair, reduced
 from nestgrad.tensor.arguments import number
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, make, one_axis, real
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

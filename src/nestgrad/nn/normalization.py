@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.tensor.arguments import number, whole_number
-from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real, results, shape_of
+from nestgrad.tensor.axes import shape_of
+from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real, results
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

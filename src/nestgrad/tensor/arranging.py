@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.arguments import whole_number
-from nestgrad.tensor.handle import Handle, axes_of, make, one_axis, shape_of
+from nestgrad.tensor.axes import axes_of, one_axis, shape_of
+from nestgrad.tensor.handle import Handle, make
 from nestgrad.tensor.places import integers
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Operand, apply, axes_of, axis_of, is_scalar, make, meet
+from nestgrad.tensor.axes import axes_of, axis_of
+from nestgrad.tensor.handle import Operand, apply, is_scalar, make, meet
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 import sys
 from collections.abc import Sequence
 from functools import cache
-from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nestgrad.errors import ConversionError, DTypeError, LevelError, NestgradError, ShapeError
+from nestgrad.errors import ConversionError, DTypeError, LevelError, NestgradError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.mixing import settle
@@ -244,59 +243,3 @@ def first_beside(x: Operand, *others: Operand) -> "Tensor":
 def constant_of(x: Operand, b: Any) -> "Tensor":
     """A Tensor as it is; a number, an array or nested lists of numbers as a constant over ``b``."""
     return as_tensor(b.base.asarray(x) if isinstance(x, (list, tuple)) else x, b)
-
-
-def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int, ...]:
-    """``axis`` as a tuple of distinct non-negative ints; ``None`` means all of them.
-
-    Raises:
-        ShapeError: An axis out of range, or named twice.
-    """
-    if axis is None:
-        return tuple(range(rank))
-    try:
-        if isinstance(axis, str):
-            raise TypeError
-        given = (axis,) if isinstance(axis, int) else tuple(index(k) for k in axis) if isinstance(axis, Sequence) else (index(axis),)
-    except TypeError as error:
-        raise ShapeError(f"{name}: got axis {axis!r}; expected an int, a tuple of ints, or None for all axes") from error
-    if wrong := [k for k in given if not -rank <= k < rank]:
-        raise ShapeError(f"{name}: got axis {wrong[0]} of an array with {rank} axes; expected an int from {-rank} to {rank - 1}")
-    axes = tuple(k % rank for k in given)
-    if len(set(axes)) != len(axes):
-        raise ShapeError(f"{name}: got axis {axis!r}; expected each axis once")
-    return axes
-
-
-def one_axis(x: Handle, axis: int, name: str) -> int:
-    """``axis`` of ``x`` as a non-negative int.
-
-    Raises:
-        ShapeError: If it is not one axis of ``x``.
-    """
-    return axis_of(len(x.b.shape(x.value)), axis, name)
-
-
-def axis_of(rank: int, axis: Any, name: str) -> int:
-    """``axis`` of an array with ``rank`` axes as a non-negative int.
-
-    Raises:
-        ShapeError: If it is not one of them.
-    """
-    axes = axes_of(rank, axis, name)
-    if axis is None or len(axes) != 1:
-        raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
-    return axes[0]
-
-
-def shape_of(name: str, *shape: Any) -> tuple[int, ...]:
-    """``f((2, 3))`` and ``f(2, 3)`` alike.
-
-    Raises:
-        ShapeError: If the sizes are no ints.
-    """
-    sizes = shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape
-    try:
-        return tuple(index(n) for n in sizes)
-    except TypeError as error:
-        raise ShapeError(f"{name}: got {shape!r:.80}; expected ints, or one tuple of ints") from error

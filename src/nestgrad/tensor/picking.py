@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
+from nestgrad.tensor.axes import one_axis
 from nestgrad.tensor.contractions import dot
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, one_axis
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make
 from nestgrad.tensor.indexing import Indexing
 from nestgrad.tensor.places import inside, known, whole
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.arguments import MOST, number
-from nestgrad.tensor.handle import Handle, axes_of, is_floating, make, one_axis, real
+from nestgrad.tensor.axes import axes_of, one_axis
+from nestgrad.tensor.handle import Handle, is_floating, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor

@@ -3,7 +3,8 @@
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.tensor.handle import Handle, is_floating, make, one_axis, results
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Handle, is_floating, make, results
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor

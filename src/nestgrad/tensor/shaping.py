@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, axes_of, axis_of, is_floating, make, shape_of
+from nestgrad.tensor.axes import axes_of, axis_of, shape_of
+from nestgrad.tensor.handle import Handle, is_floating, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor

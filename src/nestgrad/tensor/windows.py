@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.tensor.handle import Handle, make, one_axis
+from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.handle import Handle, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
