@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, meet
+from nestgrad.tensor.handle import Operand, arrays, as_tensor, make
 from nestgrad.tensor.picking import where_true
 from nestgrad.tensor.reductions import Axis
 
@@ -77,8 +77,7 @@ def searchsorted(sequence: Operand, values: Operand, side: str = "left", right: 
     if side not in ("left", "right") or (right is not None and side != "left" and not right):
         raise ArgumentError(f"searchsorted: got side={side!r} and right={right!r}; expected 'left' or 'right', or right alone")
     after = side == "right" if right is None else bool(right)
-    b, (p, q), _ = meet("searchsorted", sequence, values)
-    p, q = (b.base.asarray(v) if is_scalar(v) else v for v in (p, q))
+    b, (p, q), _ = arrays("searchsorted", sequence, values)
     lists, wanted = tuple(b.shape(p)), tuple(b.shape(q))
     if not lists or (len(lists) > 1 and (len(wanted) != len(lists) or lists[:-1] != wanted[:-1])):
         raise ShapeError(

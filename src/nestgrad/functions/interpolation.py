@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, is_scalar, make, meet, real
+from nestgrad.tensor.handle import Operand, arrays, floating, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -36,14 +36,13 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Operand | None = None, ri
     >>> interp(tensor([0.5, 1.5, 9.0]), tensor([0.0, 1.0, 2.0]), tensor([0.0, 10.0, 40.0])).tolist()
     [5.0, 25.0, 40.0]
     """
-    b, values, marks = meet("interp", x, xp, fp)
-    shapes = [tuple(b.shape(b.base.asarray(v) if is_scalar(v) else v)) for v in values]
+    b, values, marks = arrays("interp", x, xp, fp)
+    shapes = [tuple(b.shape(v)) for v in values]
     if len(shapes[1]) != 1 or shapes[1] != shapes[2] or not shapes[1][0]:
         raise ShapeError(
             f"interp: got knots of shape {shapes[1]} and values of shape {shapes[2]}; expected two vectors of one length, from 1 on"
         )
-    tensors: list[Any] = [make(b, b.base.asarray(v) if is_scalar(v) else v, marks) for v in values]
-    at, knots, heights = (make(b, real(v), marks) for v in tensors)
+    at, knots, heights = (floating(make(b, v, marks)) for v in values)
     n = shapes[1][0]
     if n == 1:
         out: Any = heights[0] + 0.0 * at

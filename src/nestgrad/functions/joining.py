@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.shaping import concat, operands
-from nestgrad.tensor.handle import Operand, as_tensor, is_scalar, make, meet
+from nestgrad.tensor.handle import Operand, arrays, as_tensor, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -86,8 +86,7 @@ def broadcast_arrays(*xs: Operand) -> "tuple[Tensor, ...]":
     """
     if not xs:
         return ()
-    b, values, marks = meet("broadcast_arrays", *xs)
-    values = [b.base.asarray(v) if is_scalar(v) else v for v in values]
+    b, values, marks = arrays("broadcast_arrays", *xs)
     shapes = [tuple(b.shape(v)) for v in values]
     rank = max(map(len, shapes))
     wide = [(1,) * (rank - len(s)) + s for s in shapes]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nestgrad.errors import ShapeError
 from nestgrad.functions.shaping import concat
 from nestgrad.tensor.axes import one_axis
-from nestgrad.tensor.handle import Operand, apply, as_tensor, constant_of, is_floating, is_scalar, make, real, results
+from nestgrad.tensor.handle import Operand, apply, as_tensor, constant_of, floating, is_floating, is_scalar, make, results
 from nestgrad.tensor.scans import line_of
 
 if TYPE_CHECKING:
@@ -81,10 +81,9 @@ def logcumsumexp(x: Operand, axis: int | None = None) -> "Tensor":
     >>> logcumsumexp(tensor([1000.0, 1000.0])).tolist()
     [1000.0, 1000.6931471805599]
     """
-    x = as_tensor(x)
-    _, k = line_of(x, axis, "logcumsumexp")
-    x = make(x.b, real(x), x.marks)
-    return apply("logcumsumexp", x if axis is not None else x.flatten(), axis=k)
+    x = floating(x)
+    value, k = line_of(x, axis, "logcumsumexp")
+    return make(x.b, x.b.logcumsumexp(value, k), x.marks)
 
 
 def diff(x: Operand, n: int = 1, axis: int = -1, prepend: Operand = None, append: Operand = None) -> "Tensor":

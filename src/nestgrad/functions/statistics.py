@@ -14,7 +14,7 @@ from nestgrad.functions.choose import where
 from nestgrad.functions.joining import vstack
 from nestgrad.ops.statistics import METHODS
 from nestgrad.tensor.axes import axes_of, one_axis
-from nestgrad.tensor.handle import Operand, as_tensor, constant_of, make, real
+from nestgrad.tensor.handle import Operand, as_tensor, constant_of, floating, make, real
 from nestgrad.tensor.reductions import Axis
 
 if TYPE_CHECKING:
@@ -87,8 +87,7 @@ def nanmean(x: Operand, axis: Axis = None, keepdims: bool = False) -> "Tensor":
     >>> nanmean(tensor([1.0, float("nan"), 2.0])).item()
     1.5
     """
-    values = as_tensor(x)
-    values = make(values.b, real(values), values.marks)
+    values = floating(x)
     return nansum(values, axis, keepdims) / (~values.isnan()).sum(axis, keepdims)
 
 
@@ -209,7 +208,7 @@ def _observations(name: str, x: Operand, rowvar: bool) -> "Tensor":
     given = as_tensor(x)
     if given.ndim > 2:
         raise ShapeError(f"{name}: got shape {given.shape}; expected at most two axes: variables and observations")
-    rows = make(given.b, real(given), given.marks)
+    rows = floating(given)
     if rows.ndim < 2:
         return rows.reshape((1, prod(rows.shape)))
     return rows if rowvar else rows.mT

@@ -138,11 +138,11 @@ def celu(x: Operand, alpha: float = 1.0) -> "Tensor":
 
 def selu(x: Operand) -> "Tensor":
     """``1.0507 * elu(x, 1.6733)``, with the numbers that keep mean 0 and variance 1. At 0 all derivatives are those of the exponential."""
-    return _of("elu", x, _SELU_ALPHA, _SELU_SCALE)
+    return _of("elu", x, SELU_ALPHA, SELU_SCALE)
 
 
 # Klambauer et al., "Self-Normalizing Neural Networks" (2017), appendix: the fixed point at mean 0 and variance 1.
-_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 # made of the logistic function
 

@@ -8,7 +8,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.nn.dropping import dropout, probability
 from nestgrad.random import Generator
 from nestgrad.tensor.arguments import number
-from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real
+from nestgrad.tensor.handle import Operand, apply, as_tensor, floating
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -59,8 +59,7 @@ def scaled_dot_product_attention(
     >>> scaled_dot_product_attention(q, k, v).tolist()
     [[2.0]]
     """
-    query, key, value = (as_tensor(x) for x in (query, key, value))
-    query, key, value = (x if is_floating(x) else make(x.b, real(x), x.marks) for x in (query, key, value))
+    query, key, value = (floating(x) for x in (query, key, value))
     if enable_gqa:
         key, value = (_repeated(word, x, query) for word, x in (("key", key), ("value", value)))
     scores = _checked(query.shape, key.shape, value.shape)

@@ -14,7 +14,7 @@ from nestgrad.levels.traced.wire import Wire
 from nestgrad.nn.activations import log_sigmoid, log_softmax
 from nestgrad.nn.reduction import known, pair, reduced
 from nestgrad.tensor.arguments import number
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, make, real
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, floating, make
 from nestgrad.tensor.places import extremes, whole
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def binary_cross_entropy(x: Operand, target: Operand, weight: Operand | None = N
     100.0
     """
     p, q = pair("binary_cross_entropy", x, target)
-    loss = apply("bce", make(p.b, real(p), p.marks), q)
+    loss = apply("bce", floating(p), q)
     return reduced("binary_cross_entropy", loss if weight is None else loss * weight, reduction)
 
 
@@ -63,7 +63,7 @@ def binary_cross_entropy_with_logits(
     """
     p, q = pair("binary_cross_entropy_with_logits", x, target)
     if pos_weight is None:
-        loss = apply("bce_logits", make(p.b, real(p), p.marks), q)
+        loss = apply("bce_logits", floating(p), q)
     else:
         loss = -(q * as_tensor(pos_weight, p.b) * log_sigmoid(p) + (1.0 - q) * log_sigmoid(-p))
     return reduced("binary_cross_entropy_with_logits", loss if weight is None else loss * weight, reduction)
@@ -129,7 +129,7 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(f"cross_entropy: got label_smoothing {label_smoothing}; expected a number from 0 to 1")
     axis, n = _classes("cross_entropy", x)
-    log_p = log_softmax(make(x.b, real(x), x.marks), axis)
+    log_p = log_softmax(floating(x), axis)
     if isinstance(target, Handle) or hasattr(target, "dtype"):
         given = as_tensor(target, x.b)
         if given.b.base.is_floating(bare(given.value)):

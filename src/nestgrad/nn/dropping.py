@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, BackendError, ShapeError
 from nestgrad.functions.choose import where
+from nestgrad.nn.activations import SELU_ALPHA, SELU_SCALE
 from nestgrad.random import Generator, uniform
-from nestgrad.tensor.handle import Operand, as_tensor, is_floating, make, real
+from nestgrad.tensor.handle import Operand, floating
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -44,7 +45,7 @@ def dropout(x: Operand, p: float = 0.5, training: bool = True, generator: Genera
     >>> dropout(tensor([1.0, 2.0, 3.0, 4.0]), 0.5, generator=random.generator(0)).tolist()
     [2.0, 0.0, 0.0, 0.0]
     """
-    x = _floating(x)
+    x = floating(x)
     return _dropped("dropout", x, p, training, generator, tuple(x.shape))
 
 
@@ -63,8 +64,8 @@ def dropout3d(x: Operand, p: float = 0.5, training: bool = True, generator: Gene
     return _channels("dropout3d", x, p, training, generator, 5)
 
 
-_FLOOR = -1.7580993408473766
-"""Minus scale times alpha of ``selu``: what it goes to far left."""
+_FLOOR = -SELU_SCALE * SELU_ALPHA
+"""What ``selu`` goes to far left."""
 
 
 def alpha_dropout(x: Operand, p: float = 0.5, training: bool = True, generator: Generator | None = None) -> "Tensor":
@@ -73,7 +74,7 @@ def alpha_dropout(x: Operand, p: float = 0.5, training: bool = True, generator: 
     Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017. Arguments and errors are those of ``dropout``; with ``p = 1``
     everything is 0.
     """
-    x = _floating(x)
+    x = floating(x)
     if probability("alpha_dropout", p) in (0.0, 1.0) or not training:
         return _dropped("alpha_dropout", x, p, training, generator, tuple(x.shape))
     scale = 1.0 / sqrt((1.0 - p) * (1.0 + p * _FLOOR**2))
@@ -92,13 +93,8 @@ def probability(name: str, p: Any) -> float:
     return float(p)
 
 
-def _floating(x: Operand) -> "Tensor":
-    x = as_tensor(x)
-    return x if is_floating(x) else make(x.b, real(x), x.marks)
-
-
 def _channels(name: str, x: Operand, p: float, training: bool, generator: Generator | None, rank: int) -> "Tensor":
-    x = _floating(x)
+    x = floating(x)
     if x.ndim != rank:
         raise ShapeError(f"{name}: got x of shape {x.shape}; expected {rank} axes, the first two of samples and channels")
     return _dropped(name, x, p, training, generator, (*x.shape[:2], *(1,) * (rank - 2)))

@@ -8,7 +8,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.levels.mixing import settle
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.ops.shapes import swap_last
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, is_floating, is_scalar, make, real, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, can_meet, constant, floating, is_floating, is_scalar, make, real, test
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _binary(name: str, x: Any, y: Any) -> "Tensor":
         return _binary(name, x, number) if known is x else _binary(name, number, y)
     x, y = as_tensor(x, known.b), as_tensor(y, known.b)
     if name == "div":
-        x, y = make(x.b, real(x), x.marks), make(y.b, real(y), y.marks)
+        x, y = floating(x), floating(y)
     if name in ("sub", "pow"):
         x, y = _counted(x, y)
     return apply(name, x, y)

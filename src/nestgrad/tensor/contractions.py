@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.axes import axes_of, axis_of
-from nestgrad.tensor.handle import Operand, apply, is_scalar, make, meet
+from nestgrad.tensor.handle import Operand, apply, arrays, make
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
@@ -151,9 +151,8 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> "Tensor":
 
 def _two(name: str, x: Operand, y: Operand) -> "tuple[Tensor, Tensor]":
     """Both as Tensors over one backend, with the marks of both."""
-    b, values, marks = meet(name, x, y)
-    p, q = (make(b, b.base.asarray(v) if is_scalar(v) else v, marks) for v in values)
-    return p, q
+    b, (p, q), marks = arrays(name, x, y)
+    return make(b, p, marks), make(b, q, marks)
 
 
 def _fitting(name: str, x: "Tensor", y: "Tensor", i: int, j: int) -> "Tensor":

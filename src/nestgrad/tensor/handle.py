@@ -181,6 +181,18 @@ def real(x: Handle) -> Any:
     return x.b.cast(x.value, x.b.base.default_dtype)
 
 
+def floating(x: Operand) -> "Tensor":
+    """``x`` as a Tensor of floating-point numbers; see ``real``."""
+    x = as_tensor(x)
+    return x if is_floating(x) else make(x.b, real(x), x.marks)
+
+
+def arrays(name: str, *xs: Operand) -> tuple[Any, list[Any], Marks]:
+    """What ``meet`` gives, with numbers as arrays without axes."""
+    b, values, marks = meet(name, *xs)
+    return b, [b.base.asarray(v) if is_scalar(v) else v for v in values], marks
+
+
 def apply(name: str, *xs: Operand, **params: Any) -> "Tensor":
     """An op of the table on operands of any kind: the general way."""
     b, values, marks = meet(name, *xs)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.levels.reverse.node import Tracked
-from nestgrad.tensor.handle import Handle, Operand, apply, is_scalar, make, meet
+from nestgrad.tensor.handle import Handle, Operand, apply, arrays, is_scalar, make, meet
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -87,8 +87,7 @@ def einsum(subscripts: str, *operands: Operand) -> "Tensor":
         raise ShapeError(f"einsum: got a {type(subscripts).__name__} first; expected subscripts, such as 'ij,jk->ik'")
     if not operands:
         raise ShapeError(f"einsum: got {subscripts!r} and no operands; expected at least one")
-    b, values, marks = meet("einsum", *operands)
-    values = [b.base.asarray(v) if is_scalar(v) else v for v in values]
+    b, values, marks = arrays("einsum", *operands)
     words, output = _letters(subscripts, [len(b.shape(v)) for v in values])
     for k, word in enumerate(words):
         values[k], words[k] = _diagonal(b, values[k], word)
