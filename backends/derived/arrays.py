@@ -114,9 +114,25 @@ class Arrays(Elementary):
         return self.div(e, self.sum(e, (axis,), True))
 
     def log_softmax(self, x: Value, axis: int) -> Value:
-        """``log(softmax(x))`` without the loss of small terms."""
+        """``log(softmax(x))`` without the loss of small terms: where one entry has nearly all the weight, its answer has its digits too."""
+        n = self.shape(x)[axis]
+        if not n:
+            return x
         z = self._below_top(x, axis)
-        return self.sub(z, self.log(self.sum(self.exp(z), (axis,), True)))
+        line = self.reshape(self._upto(n), (n, *(1,) * (len(self.shape(x)) - axis - 1)))
+        others = self.where(self.eq(line, self.argmax(x, axis, True)), 0, self.exp(z))  # the greatest is 1
+        return self.sub(z, self.log1p(self.sum(others, (axis,), True)))
+
+    def log_softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
+        """``x - p sum(x)`` with ``p = exp(y)``, the cotangent of ``log_softmax`` whose answer is ``y``."""
+        # 1 - p, which cancels where one entry has nearly all the weight, is -expm1(y)
+        others = self.sub(x, self.sum(x, (axis,), True))
+        return self.sub(self.mul(self.exp(y), others), self.mul(x, self.expm1(y)))
+
+    def log_softmax_jvp(self, x: Value, y: Value, axis: int) -> Value:
+        """``x - sum(p x)`` with ``p = exp(y)``, the tangent of ``log_softmax`` whose answer is ``y``."""
+        share = self.mul(self.exp(y), x)
+        return self.sub(self.sub(share, self.sum(share, (axis,), True)), self.mul(x, self.expm1(y)))
 
     def _below_top(self, x: Value, axis: int) -> Value:
         return self.sub(x, self.amax(x, (axis,), True)) if self.shape(x)[axis] else x

@@ -50,7 +50,12 @@ class Arrays(Backend):
         return torch.softmax(x, axis)
 
     def log_softmax(self, x: Value, axis: int) -> Value:
-        return torch.log_softmax(x, axis)
+        out = torch.log_softmax(x, axis)
+        if _heavy(out):  # the kernel's answer for the greatest is the logarithm of a number that is rounded to 1
+            top = out.argmax(axis, True)
+            others = torch.exp(out).scatter_(axis, top, 0).sum(axis, True)
+            out.scatter_(axis, top, torch.where(others < 0.5, torch.log1p(-others), out.gather(axis, top)))
+        return out
 
     def softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
         """The rule of ``softmax``, whose answer is ``y``, for the cotangent ``x``."""
@@ -60,10 +65,25 @@ class Arrays(Backend):
         return product - y * product.sum(axis, True)
 
     def log_softmax_vjp(self, x: Value, y: Value, axis: int) -> Value:
-        """The rule of ``log_softmax``, whose answer is ``y``, for the cotangent ``x``."""
-        if x.dtype is y.dtype and x.shape == y.shape:
-            return torch._log_softmax_backward_data(x, y, axis, y.dtype)  # pyright: ignore[reportPrivateImportUsage]
-        return x - torch.exp(y) * x.sum(axis, True)
+        if x.dtype is not y.dtype or x.shape != y.shape:
+            return super().log_softmax_vjp(x, y, axis)
+        out = torch._log_softmax_backward_data(x, y, axis, y.dtype)  # pyright: ignore[reportPrivateImportUsage]
+        if _heavy(y):  # the kernel has 1 - exp(y) as a difference
+            top = y.argmax(axis, True)
+            g, p = x.gather(axis, top), y.gather(axis, top)
+            out.scatter_(axis, top, torch.exp(p) * (g - x.sum(axis, True)) - g * torch.expm1(p))
+        return out
+
+    def log_softmax_jvp(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype is not y.dtype or x.shape != y.shape:
+            return super().log_softmax_jvp(x, y, axis)
+        share = torch.exp(y).mul_(x)
+        total = share.sum(axis, True)
+        if _heavy(y):
+            top = y.argmax(axis, True)
+            t, p = x.gather(axis, top), y.gather(axis, top)
+            return torch.sub(x, total, out=share).scatter_(axis, top, torch.exp(p) * t - total - t * torch.expm1(p))
+        return torch.sub(x, total, out=share)
 
     def concat(self, *xs: Value, axis: int = 0) -> Value:
         return torch.cat(xs, axis)
@@ -143,6 +163,11 @@ class Arrays(Backend):
         except (RuntimeError, ValueError) as error:
             shapes = ", ".join(str(tuple(x.shape)) for x in xs)
             raise ShapeError(f"einsum: {subscripts!r} does not fit the shapes {shapes}: {error}") from error
+
+
+def _heavy(y: torch.Tensor) -> bool:
+    """Whether one entry may have most of the weight, by the logarithms ``y``; on the CPU that is looked up in one cheap pass."""
+    return y.numel() > 0 and not (y.is_cpu and y.amax().item() < -0.5)
 
 
 def _promoted(product: Callable[..., torch.Tensor], *xs: torch.Tensor) -> torch.Tensor:

@@ -58,7 +58,8 @@ INTERNAL = {
     "attention": "scaled_dot_product_attention", "attention_weights": "scaled_dot_product_attention with dropout",
     "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others", "ranked": "kthvalue, median and quantile",
     "pnorm": "norm of another order", "abspow": "the rule of pnorm",
-    "softmax_vjp": "the rule of softmax, in one kernel", "log_softmax_vjp": "the rule of log_softmax, in one kernel",
+    "softmax_vjp": "the rule of softmax, in one kernel", "log_softmax_vjp": "the rule of log_softmax",
+    "log_softmax_jvp": "the tangent of log_softmax",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled, shaped
 from nestgrad.ops.shapes import kept, spread
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, SPECIAL, define
@@ -98,10 +99,6 @@ def _softmax(b: Any, g: Any, out: Any, axis: int) -> Any:
     return b.mul(out, b.sub(g, b.sum(b.mul(g, out), (axis,), True)))
 
 
-def _log_softmax(b: Any, g: Any, out: Any, axis: int) -> Any:
-    return b.sub(g, b.mul(b.exp(out), b.sum(g, (axis,), True)))
-
-
 _AXIS = shaped((2, 3, 2), {"axis": 0}, {"axis": 1}, {"axis": 2})
 define("logsumexp(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepdims: b.mul(
     spread(b, g, tuple(b.shape(x)), axes, keepdims), _weights(b, x, out, axes, keepdims)), defaults=(False,),
@@ -109,8 +106,24 @@ define("logsumexp(x, axes, keepdims)", SPECIAL, lambda b, g, x, out, axes, keepd
     samples=shaped((2, 3, 2), *_OVER))
 _RULE = calls(Sample((filled((2, 3), -1, 1), filled((2, 3), 0.1, 0.9, 1)), {"axis": 1}))
 define("softmax_vjp(x, y, axis)", COMPOSITE, _softmax, samples=_RULE)
-define("log_softmax_vjp(x, y, axis)", COMPOSITE, _log_softmax, samples=_RULE)
 define("softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.softmax_vjp(g, out, axis),
        forward=(lambda b, t, out, axis: b.softmax_vjp(t, out, axis),), samples=_AXIS)
 define("log_softmax(x, axis)", SPECIAL, lambda b, g, out, axis: b.log_softmax_vjp(g, out, axis),
-       forward=(lambda b, t, out, axis: b.sub(t, b.sum(b.mul(b.exp(out), t), (axis,), True)),), samples=_AXIS)
+       forward=(lambda b, t, out, axis: b.log_softmax_jvp(t, out, axis),), samples=_AXIS)
+
+
+def _total(b: Any, x: Any, axis: int) -> Any:
+    return b.sum(x, (axis,), True)
+
+
+# x - p sum(x) and x - sum(p x), where p = exp(y) sums to 1: ops, transposes of each other, so that 1 - p has its digits on every level
+define("log_softmax_vjp(x, y, axis)", SPECIAL, lambda b, g, y, axis: b.log_softmax_jvp(g, y, axis),
+       lambda b, g, x, y, axis: b.triple(g, b.exp(y), _total(b, x, axis), -1.0),
+       forward=(lambda b, t, y, axis: b.log_softmax_vjp(t, y, axis),
+                lambda b, t, x, y, axis: b.triple(t, b.exp(y), _total(b, x, axis), -1.0)),
+       batched=lambda b, n, xs, on, axis: b.log_softmax_vjp(*both(b, n, xs, on), axis + 1), samples=_RULE)
+define("log_softmax_jvp(x, y, axis)", SPECIAL, lambda b, g, y, axis: b.log_softmax_vjp(g, y, axis),
+       lambda b, g, x, y, axis: b.triple(x, b.exp(y), _total(b, g, axis), -1.0),
+       forward=(lambda b, t, y, axis: b.log_softmax_jvp(t, y, axis),
+                lambda b, t, x, y, axis: b.broadcast_to(_total(b, b.triple(t, b.exp(y), x, -1.0), axis), tuple(b.shape(x)))),
+       batched=lambda b, n, xs, on, axis: b.log_softmax_jvp(*both(b, n, xs, on), axis + 1), samples=_RULE)
