@@ -126,12 +126,11 @@ def code(op: Op, point: tuple[Any, ...]) -> str:
     arrays, params = ["x", *map(repr, point[1:count])], dict(zip(op.params, point[count:], strict=False))
     named = [f"{p}={v!r}" for p, v in params.items()]
     needed = [p.name for p in known.values() if p.default is p.empty and p.name not in params]
-    if len(needed) > count or set(list(known)[:count]) & set(params):
-        return f"b.{op.name}({', '.join(arrays + named)})"
-    if all(p in known for p in params):
-        return f"{path}({', '.join(arrays + named)})"
-    if len(known) == count + len(params):
-        return f"{path}({', '.join(arrays + [repr(v) for v in params.values()])})"
+    if not set(list(known)[:count]) & set(params):  # arrays come first
+        if len(needed) <= count and all(p in known for p in params):
+            return f"{path}({', '.join(arrays + named)})"
+        if len(known) == count + len(params):  # the same ones by other names
+            return f"{path}({', '.join(arrays + [repr(v) for v in params.values()])})"
     return f"b.{op.name}({', '.join(arrays + named)})"
 
 

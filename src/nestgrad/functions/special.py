@@ -1,8 +1,8 @@
 """Special functions of each entry by itself.
 
 What is said of ``functions.elementwise`` holds here, too. All of them are accurate in their tails, and so are their derivatives: relative
-errors are those of a few roundings, as long as the result is a normal number of its dtype. Beside a zero that is no whole number in the
-formula, as those of ``sinc`` and those of ``lgamma`` to the left, it is the absolute errors that are.
+errors are those of a few roundings, as long as the result is a normal number of its dtype. Beside zeros of a function or
+a derivative, such as those of ``sinc`` and those of ``lgamma`` left of 0, it is the absolute errors that are.
 """
 
 from typing import TYPE_CHECKING
