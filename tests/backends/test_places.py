@@ -33,7 +33,7 @@ def as_torch(index):
     return tuple(torch.from_numpy(part) if isinstance(part, np.ndarray) else part for part in index)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(indices())
 def test_entries_are_numpys_and_so_is_the_transpose(made):
     shape, index = made
@@ -44,9 +44,9 @@ def test_entries_are_numpys_and_so_is_the_transpose(made):
     np.testing.assert_array_equal(got.numpy(), want)
     v = np.random.default_rng(2).normal(size=want.shape)
     put = TORCH.put(torch.from_numpy(v), as_torch(index), tuple(shape)).numpy()
-    np.testing.assert_allclose(put, NUMPY.put(v, here, tuple(shape)), atol=1e-14)
+    np.testing.assert_allclose(put, NUMPY.put(v, here, tuple(shape)), rtol=1e-13, atol=1e-14)
     added = TORCH.index_add(torch.from_numpy(x), torch.from_numpy(v), as_torch(index)).numpy()
-    np.testing.assert_allclose(added, NUMPY.index_add(x, v, here), atol=1e-14)
+    np.testing.assert_allclose(added, NUMPY.index_add(x, v, here), rtol=1e-13, atol=1e-14)
     np.testing.assert_array_equal(TORCH.index_add(torch.from_numpy(x), 0.0, as_torch(index)).numpy(), x)
 
 

@@ -40,8 +40,9 @@ def of_torch(f: Callable[..., Any], arrays: Sequence[Any], order: int) -> list[l
     return found
 
 
-def agree(base: Any, f: Callable[..., Any], arrays: Sequence[Any], order: int = 3) -> None:
+def agree(base: Any, f: Callable[..., Any], arrays: Sequence[Any], order: int = 3, digits: float = 1e-11) -> None:
+    """``digits``: what the order in which two libraries sum leaves of them, over three orders of numbers of the size of 1."""
     got, want = of_nestgrad(base, f, arrays, order), of_torch(f, arrays, order)
     for k in range(order):
         for mine, theirs in zip(got[k], want[k], strict=True):
-            np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-10, err_msg=f"order {k + 1}")
+            np.testing.assert_allclose(mine, theirs, rtol=digits, atol=digits, err_msg=f"order {k + 1}")

@@ -34,7 +34,7 @@ def twice(f):
 
 def close(found, want):
     for g, right in zip(found, want, strict=True):
-        np.testing.assert_allclose(g.numpy(), right.numpy(), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(g.numpy(), right.numpy(), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("base", BACKENDS, ids=repr)

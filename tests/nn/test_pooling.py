@@ -66,7 +66,7 @@ def test_values_and_positions_are_torchs(name, shape, params, base):
     if not more:
         got, want = (got,), (want,)
     for g, right in zip(got, want, strict=True):
-        np.testing.assert_allclose(g.numpy(), right.numpy(), atol=1e-14)
+        np.testing.assert_allclose(g.numpy(), right.numpy(), rtol=1e-13, atol=1e-14)
     if more:
         assert "int64" in str(got[1].dtype)
         np.testing.assert_array_equal(getattr(ng.nn, name)(base.tensor(x), **params).numpy(), got[0].numpy())
@@ -98,7 +98,7 @@ def test_random_calls_are_torchs(seed, base):
             continue
         got = getattr(ng.nn, name)(base.tensor(x), **params)
         for g, right in zip(*((got, want) if isinstance(want, tuple) else ((got,), (want,))), strict=True):
-            np.testing.assert_allclose(g.numpy(), right.numpy(), atol=1e-13, err_msg=f"{name}{params}")
+            np.testing.assert_allclose(g.numpy(), right.numpy(), rtol=1e-13, atol=1e-13, err_msg=f"{name}{params}")
 
 
 def test_windows_larger_than_the_space_have_means(base):
@@ -107,7 +107,7 @@ def test_windows_larger_than_the_space_have_means(base):
     got = ng.nn.avg_pool3d(base.tensor(x), 3, 1, 1)
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (1, 1)))
     want = np.lib.stride_tricks.sliding_window_view(wide, (3, 3, 3), (1, 2, 3)).mean((-1, -2, -3))
-    np.testing.assert_allclose(got.numpy(), want, atol=1e-15)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-13, atol=1e-15)
     check_grads(lambda x: ng.nn.avg_pool3d(x, 3, 1, 1).sin().sum(), [base.tensor(x)], 2, stack=base)
 
 
@@ -184,7 +184,7 @@ def test_vmap_is_the_loop(name, shape, params, base):
     f = ng.func.grad(lambda x: getattr(ng.nn, name)(x, **params).sin().sum())
     got = ng.func.vmap(f)(base.tensor(xs)).numpy()
     for k in range(3):
-        np.testing.assert_allclose(got[k], f(base.tensor(xs[k])).numpy(), atol=1e-13)
+        np.testing.assert_allclose(got[k], f(base.tensor(xs[k])).numpy(), rtol=1e-13, atol=1e-13)
 
 
 # bad input

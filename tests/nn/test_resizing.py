@@ -43,7 +43,7 @@ def base(request):
 def test_values_are_torchs(spaces, options, base):
     x = RNG.normal(size=(2, 3, *spaces))
     want = torch.nn.functional.interpolate(torch.tensor(x), **options).numpy()
-    np.testing.assert_allclose(ng.nn.interpolate(base.tensor(x), **options).numpy(), want, atol=1e-14)
+    np.testing.assert_allclose(ng.nn.interpolate(base.tensor(x), **options).numpy(), want, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -62,7 +62,7 @@ def test_random_calls_are_torchs(seed, base):
         options["scale_factor"] = [2.0 if np.floor(f * m) == m else float(f) for f, m in zip(factors, spaces, strict=True)]
     x = rng.normal(size=(1, 2, *spaces))
     want = torch.nn.functional.interpolate(torch.tensor(x), **options).numpy()
-    np.testing.assert_allclose(ng.nn.interpolate(base.tensor(x), **options).numpy(), want, atol=1e-13)
+    np.testing.assert_allclose(ng.nn.interpolate(base.tensor(x), **options).numpy(), want, rtol=1e-13, atol=1e-13)
 
 
 def test_an_axis_that_keeps_its_size_stays_as_it_is(base):
@@ -84,7 +84,7 @@ def test_vmap_is_the_loop(spaces, options, base):
     f = ng.func.grad(lambda x: ng.nn.interpolate(x, **options).sin().sum())
     got = ng.func.vmap(f)(base.tensor(xs)).numpy()
     for k in range(3):
-        np.testing.assert_allclose(got[k], f(base.tensor(xs[k])).numpy(), atol=1e-13)
+        np.testing.assert_allclose(got[k], f(base.tensor(xs[k])).numpy(), rtol=1e-13, atol=1e-13)
 
 
 def test_dtypes(base):

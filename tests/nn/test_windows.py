@@ -47,7 +47,7 @@ def test_columns_of_images_are_torchs(shape, options, base):
     np.testing.assert_array_equal(ng.nn.unfold(base.tensor(x), **options).numpy(), columns.numpy())
     y = RNG.normal(size=columns.shape)
     want = torch.nn.functional.fold(torch.tensor(y), shape[-2:], **options)
-    np.testing.assert_allclose(ng.nn.fold(base.tensor(y), shape[-2:], **options).numpy(), want.numpy(), atol=1e-14)
+    np.testing.assert_allclose(ng.nn.fold(base.tensor(y), shape[-2:], **options).numpy(), want.numpy(), rtol=1e-13, atol=1e-14)
 
 
 @every_fold
@@ -71,7 +71,7 @@ def test_vmap_is_the_loop(base):
         g = ng.func.grad(f)
         got = ng.func.vmap(g)(base.tensor(xs)).numpy()
         for k in range(3):
-            np.testing.assert_allclose(got[k], g(base.tensor(xs[k])).numpy(), atol=1e-13)
+            np.testing.assert_allclose(got[k], g(base.tensor(xs[k])).numpy(), rtol=1e-13, atol=1e-13)
 
 
 def test_whole_numbers_and_truths_have_windows(base):

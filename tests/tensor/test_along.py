@@ -73,8 +73,8 @@ def test_equal_extrema_share_evenly_with_the_entry_that_was_there(how, stack):
     grads = (y * y * y).backward()
     assert y.tolist() == [1.0, 2.0, 0.0]
     thirds, shared = [1.0, 1.0], 4.0 if how == "amin" else 6.0
-    np.testing.assert_allclose(grads.wrt(x).numpy(), [1.0, shared, 0.0])
-    np.testing.assert_allclose(grads.wrt(s).numpy(), [*thirds, shared, shared if how == "amin" else 0.0])
+    np.testing.assert_allclose(grads.wrt(x).numpy(), [1.0, shared, 0.0], rtol=1e-14)
+    np.testing.assert_allclose(grads.wrt(s).numpy(), [*thirds, shared, shared if how == "amin" else 0.0], rtol=1e-14)
 
 
 def test_nan_is_greater_and_smaller_than_all(base):
@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_told(call, error, text, stack):
         call(stack.tensor(X, requires_grad=True), stack.tensor(SRC, requires_grad=True))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.data())
 def test_values_first_and_second_derivatives_are_torchs(data):
     rank = data.draw(st.integers(1, 3))

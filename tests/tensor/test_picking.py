@@ -165,19 +165,19 @@ def test_second_derivatives_of_interp_are_those_of_the_formula(stack):
     grads = ng.interp(x, xp, fp).backward()
     slope = grads.wrt(x)
     h, rise = 0.5, -4.0
-    np.testing.assert_allclose(slope.item(), rise / h)
+    np.testing.assert_allclose(slope.item(), rise / h, rtol=1e-14)
     again = slope.backward()
-    np.testing.assert_allclose(again.wrt(fp).numpy(), [0, -1 / h, 1 / h, 0])
-    np.testing.assert_allclose(again.wrt(xp).numpy(), [0, rise / h**2, -rise / h**2, 0])
+    np.testing.assert_allclose(again.wrt(fp).numpy(), [0, -1 / h, 1 / h, 0], rtol=1e-14)
+    np.testing.assert_allclose(again.wrt(xp).numpy(), [0, rise / h**2, -rise / h**2, 0], rtol=1e-14)
     assert again.wrt(x).item() == 0
 
 
 def test_slopes_at_knots(stack):
     x = stack.tensor(KNOTS, requires_grad=True)
     y = ng.interp(x, KNOTS, HEIGHTS)
-    np.testing.assert_allclose(y.numpy(), HEIGHTS)
+    np.testing.assert_allclose(y.numpy(), HEIGHTS, rtol=1e-14)
     slopes = np.diff(HEIGHTS) / np.diff(KNOTS)
-    np.testing.assert_allclose(y.wrt(x).numpy(), [*slopes, slopes[-1]])
+    np.testing.assert_allclose(y.wrt(x).numpy(), [*slopes, slopes[-1]], rtol=1e-14)
 
 
 def test_interp_over_samples_and_in_programs(base):
@@ -220,7 +220,7 @@ def test_what_does_not_fit_is_told(function, error, text, stack):
         function(stack.tensor(X, requires_grad=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.data())
 def test_take_is_numpys(data):
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
