@@ -207,8 +207,9 @@ def test_a_hundred_blocks_at_second_order(monkeypatch):
     }
     peaks = {name: benchmark.peak(lambda way=way: benchmark.step(2, way, *data)) for name, way in ways.items()}
     ops = {name: benchmark.ops(2, way, *data) for name, way in ways.items()}
-    # work of regions: 2.02 and 1.56 since a pass computes nothing for edges with zero derivative, which spares the plain one a bit more
-    bounds = {"balanced": (0.5, 1.5), "regions": (0.25, 2.05), "regions that store what waits": (0.45, 1.6)}
+    # Ops are counted, so the bounds of work are what is counted, rounded up. Those of regions were 1.99 and 1.53 while a pass computed
+    # something for edges with zero derivative, too: all ways run fewer ops since, and the plain one saves the greater share.
+    bounds = {"balanced": (0.5, 1.4), "regions": (0.25, 2.03), "regions that store what waits": (0.45, 1.57)}
     for name, (memory, work) in bounds.items():
         assert peaks[name] <= memory * peaks["plain"], name
         assert ops[name] <= work * ops["plain"], name
