@@ -11,6 +11,7 @@ from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
 from nestgrad.ops import TABLE, Kind, Op
+from nestgrad.ops.shapes import NUMBERS
 
 
 class Dressed:
@@ -166,7 +167,7 @@ def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:
                 return p.node.shape[hidden:] if hidden else p.node.shape
             hidden += p.hidden
             p = p.value
-        if p.__class__ in _NUMBERS:
+        if p.__class__ in NUMBERS:
             return ()
         found: tuple[int, ...] = raw(p)
         return found[hidden:] if hidden else found
@@ -185,6 +186,3 @@ def _dtype_of(base: Any) -> Callable[[Any], Any]:
         return raw(p)
 
     return dtype
-
-
-_NUMBERS = frozenset({bool, int, float})

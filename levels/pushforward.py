@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import Kind, Op
 
 _Push = Callable[[Any, Sequence[Any], Sequence[Any], Any, tuple[Any, ...]], Any]
@@ -105,8 +106,4 @@ def _linear(b: Any, op: Op, xs: Sequence[Any], ts: Sequence[Any], params: tuple[
 
 def zeros_like(b: Any, x: Any) -> Any:
     """A constant zero of the shape of ``x``."""
-    return 0.0 if x.__class__ in _NUMBERS else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))
-
-
-_NUMBERS = frozenset({bool, int, float})
-"""Not their subclasses: NumPy's numbers of double precision are among them, and are arrays here."""
+    return 0.0 if x.__class__ in NUMBERS else b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x))

@@ -2,9 +2,7 @@
 
 from nestgrad.backends.derived.along import Along
 from nestgrad.backends.primitives import Index, Value
-from nestgrad.backends.repeating import inside
-
-Widths = tuple[tuple[int, int], ...]
+from nestgrad.backends.repeating import Widths, inside
 
 
 class Padding(Along):

@@ -20,6 +20,7 @@ from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.shared import Shared
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable, behind, needed
+from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import Op
 
 _begun: ContextVar[tuple["weakref.ref[Recording]", ...]] = ContextVar("begun", default=())
@@ -150,7 +151,7 @@ class Recording:
         return without(p, young), left(p, young, marks, "the output of a program, which has no levels in it")
 
     def _write(self, op: Op, args: Iterable[Any], params: tuple[Any, ...], out: Any) -> Any:
-        operands = tuple(a if a.__class__ in _NUMBERS else self._reference(a) for a in args)
+        operands = tuple(a if a.__class__ in NUMBERS else self._reference(a) for a in args)
         variable = self._variable(out)
         self._steps.append(Instruction(op, operands, params, variable))
         if not op.results:
@@ -308,6 +309,3 @@ def _ending(instructions: Sequence[Instruction], outputs: Iterable[Variable]) ->
 def _identity(p: Any) -> Any:
     """What two handles of one value have in common."""
     return tuple((coat.tape, coat.node if isinstance(coat, Tracked) else id(coat)) for coat in worn(p))
-
-
-_NUMBERS = frozenset({bool, int, float})

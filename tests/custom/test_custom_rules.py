@@ -86,6 +86,23 @@ def test_to_third_order_in_every_mode(make):
     assert [c.item() * math.factorial(k) for k, c in enumerate(func.taylor(f, 0.3, 1.0, 8))] == pytest.approx([math.exp(0.3)] * 9)
 
 
+def test_a_rule_may_take_its_tangent_apart():
+    """``split`` and ``unbind`` have several results, and are linear: the rule is transposed for reverse mode, at every order."""
+    f = ng.custom_jvp(lambda x: x[0] * x[1] * x[2] ** 2)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,) = primals
+        (first, second), last = ng.unbind(tangents[0][:2]), ng.split(tangents[0], [2])[1]
+        return f(x), first * x[1] * x[2] ** 2 + second * x[0] * x[2] ** 2 + (2.0 * x[0] * x[1] * x[2] * last).sum()
+
+    at = lambda t: ng.stack([t, t * t, t.exp()])
+    for way, got in everywhere(lambda t: f(at(t)), 0.4, 3).items():  # t^3 exp(2 t)
+        t, e = 0.4, math.exp(0.8)
+        want = [(2 * t**3 + 3 * t**2) * e, (4 * t**3 + 12 * t**2 + 6 * t) * e, (8 * t**3 + 36 * t**2 + 36 * t + 6) * e]
+        assert got == pytest.approx(want, rel=1e-12), way
+
+
 def polar(p, k):
     r = ng.sqrt(p[0] ** 2 + p[1] ** 2)
     return {"r": r * k, "angle": p[1] / p[0] * k, "count": 3}

@@ -69,6 +69,7 @@ def test_each_mode_has_the_rule_that_was_given_for_it():
     [
         (lambda _, g: g * g, "mul of it"),
         (lambda _, g: abs(g), "abs of it"),
+        (lambda _, g: ng.sort(g.reshape(1))[0], "sort of it"),
         (lambda _, g: ng.where(g > 1.0, 1.0, g), "gt of it"),
         (lambda _, g: g.detach(), r"detach\(\)"),
         (lambda _, g: g * g.item(), "the numbers"),

@@ -43,7 +43,10 @@ class Linear(Tracked):
         mine = [i for i, a in enumerate(args) if isinstance(a, Linear) and a.tape is self.tape]
         if not _is_linear(op, mine):
             raise self.refused(f"{op.name} of it")
-        out = super().apply(b, op, args, params)
+        return op.each(self._mine, super().apply(b, op, args, params))
+
+    def _mine(self, out: Any) -> Any:
+        """What the level has recorded in this coat, too."""
         return linear(self.tape, out.value, out.node, self.user) if isinstance(out, Tracked) and out.tape is self.tape else out
 
     def refused(self, what: str) -> RuleError:
@@ -72,7 +75,7 @@ def linear(tape: Tape, value: Any, node: Node, user: tuple[str, str]) -> Linear:
 
 def _is_linear(op: Op, mine: Sequence[int]) -> bool:
     """Whether an op is linear in the arguments ``mine`` together, by what its rules read."""
-    if op.kind is Kind.CONSTANT or op.results:  # rules of the latter read results
+    if op.kind is Kind.CONSTANT:
         return False
     rules = [op.rules[0 if op.variadic else i] for i in mine]
     if any(rule is None for rule in rules):
@@ -83,7 +86,7 @@ def _is_linear(op: Op, mine: Sequence[int]) -> bool:
         return True
     if op.variadic:
         return False
-    taboo = {"out", *(op.arguments[i] for i in mine)}
+    taboo = {"out", *op.results, *(op.arguments[i] for i in mine)}
     return not any(taboo.intersection(rule.reads) for rule in rules if rule is not None)
 
 

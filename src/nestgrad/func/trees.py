@@ -8,6 +8,7 @@ from typing import Any
 
 import optree
 
+from nestgrad.ops.shapes import NUMBERS
 from nestgrad.tensor.handle import Handle
 
 Structure = Any
@@ -16,12 +17,10 @@ Structure = Any
 LEAF: Structure = optree.treespec_leaf()
 """The structure of a single leaf."""
 
-_NUMBERS = (float, int, bool)
-
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """The leaves, and the structure."""
-    if isinstance(tree, Handle) or tree.__class__ in _NUMBERS:
+    if isinstance(tree, Handle) or tree.__class__ in NUMBERS:
         return [tree], LEAF
     leaves, structure = optree.tree_flatten(tree)
     return leaves, LEAF if structure == LEAF else structure

@@ -6,11 +6,10 @@ At a kink the printed convention holds: the piecewise linear ones have the slope
 import math
 from typing import Any
 
-from nestgrad.ops.samples import Sample, binary, calls, filled, unary
+from nestgrad.ops.samples import REAL, Sample, binary, calls, filled, unary
 from nestgrad.ops.splitting import splitting
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, define
 
-REAL = (-1.8, 1.8)
 _BELL = 1 / math.sqrt(2 * math.pi)
 WIDE = filled((7,), -4.0, 4.0)  # all pieces, no kink
 

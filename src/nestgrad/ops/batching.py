@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from nestgrad.ops.shapes import Shape, swap_last
+from nestgrad.ops.shapes import NUMBERS, Shape, swap_last
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -26,8 +26,8 @@ def repeated(b: Any, x: Any, n: int) -> Any:
 
 
 def both(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
-    """All values with the axis: what is not on is repeated."""
-    return [x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)]
+    """All values with the axis: what is not on is repeated. Python numbers stay as they are."""
+    return [x if here or x.__class__ in NUMBERS else repeated(b, x, n) for x, here in zip(xs, on, strict=True)]
 
 
 def rank_of(b: Any, x: Any, on: bool) -> int:
@@ -57,7 +57,7 @@ def broadcast_to(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], shape: S
 
 def concat(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], axis: int) -> Any:
     """What is not on is repeated."""
-    return b.concat(*(x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)), axis=axis + 1)
+    return b.concat(*both(b, n, xs, on), axis=axis + 1)
 
 
 # products

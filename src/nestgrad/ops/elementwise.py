@@ -9,11 +9,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nestgrad.ops.samples import Sample, binary, calls, filled, unary
+from nestgrad.ops.samples import INFINITE, POSITIVE, REAL, UNIT, Sample, binary, calls, filled, unary
 from nestgrad.ops.table import BILINEAR, ELEMENTWISE, LINEAR, define
-
-REAL, POSITIVE, UNIT = (-1.8, 1.8), (0.2, 2.5), (-0.9, 0.9)
-INFINITE = (None, None, None)  # no finite derivative of any order: infinity or NaN is the honest answer
 
 
 def _sum(b: Any, shares: Iterable[Any]) -> Any:

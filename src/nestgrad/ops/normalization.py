@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from nestgrad.ops.batching import aligned, repeated
+from nestgrad.ops.batching import aligned, both, repeated
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, sum_to
 from nestgrad.ops.table import COMPOSITE, SPECIAL, define
@@ -61,7 +61,7 @@ define("project(x, y, axes, centred)", SPECIAL, lambda b, g, y, axes, centred: b
        forward=(lambda b, t, y, axes, centred: b.project(t, y, axes, centred),
                 lambda b, t, x, y, axes: _turned(b, y, b.mul(x, t), t, b.mul(x, y), axes)),
        batched=lambda b, n, xs, on, axes, centred: b.project(
-           *(x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)), tuple(k + 1 for k in axes), centred),
+           *both(b, n, xs, on), tuple(k + 1 for k in axes), centred),
        samples=calls(*(Sample((filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1)), {"axes": (k,), "centred": bool(k)}) for k in (0, 1))))
 
 

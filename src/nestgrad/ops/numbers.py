@@ -2,11 +2,9 @@
 
 import math
 
-from nestgrad.ops.samples import Sample, calls, filled, unary
+from nestgrad.ops.samples import INFINITE, POSITIVE, REAL, UNIT, Sample, calls, filled, unary
 from nestgrad.ops.table import CONSTANT, ELEMENTWISE, LINEAR, define
 
-REAL, POSITIVE, _UNIT = (-1.8, 1.8), (0.2, 2.5), (-1.0, 1.0)
-INFINITE = (None, None, None)
 STEPS = (0.0, 0.0, 0.0)  # constant on both sides, or linear: no curvature sits in a jump
 _LN2, _LN10, _INF = math.log(2.0), math.log(10.0), math.inf
 _TWO = (Sample((filled((3,), *REAL), filled((3,), *REAL, 1))), Sample((filled((2, 1), *REAL), filled((3,), *REAL, 2))))
@@ -48,7 +46,7 @@ define("hypot(x, y)", ELEMENTWISE, lambda b, g, x, out: b.mul0(g, b.direction(x,
        samples=calls(*_TWO, special={(0.0, 0.0): (0.0, None, None), (0.0, 2.0): (0.0, 0.5, 0.0), (2.0, 0.0): (1.0, 0.0, 0.0)}))
 # x / y for the length y of a vector with the component x, and 0 at the origin, where no derivative of it is finite
 define("direction(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y), lambda b, g, y, out: b.neg(b.mul0(g, b.div(out, y))),
-       samples=calls(Sample((filled((3,), *_UNIT), filled((3,), 1.2, 2.0))), Sample((filled((2, 1), *_UNIT), filled((3,), 1.2, 2.0)))))
+       samples=calls(Sample((filled((3,), *UNIT), filled((3,), 1.2, 2.0))), Sample((filled((2, 1), *UNIT), filled((3,), 1.2, 2.0)))))
 define("atan2(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.pole(x, y, 1, 0)), lambda b, g, x, y: b.mul0(g, b.pole(x, y, 1, 1)),
        samples=calls(*_TWO, special={
     (0.0, 1.0): (1.0, 0.0, -2.0), (0.0, -1.0): (-1.0, 0.0, 2.0), (1.0, 0.0): (0.0, 0.0, 0.0), (0.0, 0.0): INFINITE}))

@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from nestgrad.ops.batching import repeated
+from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.table import CONSTANT, SPECIAL, define
-
-
-def _all(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
-    """What is not on is repeated; Python numbers stay."""
-    return [x if here or isinstance(x, (int, float)) else repeated(b, x, n) for x, here in zip(xs, on, strict=True)]
-
 
 _INTO = (Sample((filled((4, 2), -1, 1), [[2, 0], [0, 3]], filled((2, 2), -1, 1, 1)), {"axis": 0}, exact=(1,)),
          Sample((filled((2, 4), -1, 1), [[1, 3], [2, 0]], filled((2, 2), -1, 1, 1)), {"axis": 1}, exact=(1,)))
@@ -25,7 +19,7 @@ define("set_along(x, y, z, axis, once)", SPECIAL, lambda b, g, y, axis: b.set_al
        lambda b, g, y, axis: b.take_along(g, y, axis),
        forward=(lambda b, t, y, axis: b.set_along(t, y, 0.0, axis, False), None,
                 lambda b, t, x_shape, y, axis: b.add_along(t, y, axis, x_shape[axis])),
-       batched=lambda b, n, xs, on, axis, once: b.set_along(*_all(b, n, xs, on), axis + 1, once), samples=calls(
+       batched=lambda b, n, xs, on, axis, once: b.set_along(*both(b, n, xs, on), axis + 1, once), samples=calls(
     *(Sample(s.arrays, {**s.params, "once": True}, s.exact) for s in _INTO)))
 
 
@@ -58,7 +52,7 @@ def _from_given(b: Any, t: Any, x: Any, y: Any, z: Any, out: Any, axis: int) -> 
 for _name in ("max_along", "min_along"):
     define(f"{_name}(x, y, z, axis)", SPECIAL, _in_base, None, _to_given,
            forward=(lambda b, t, x, y, z, out, axis: _in_base(b, t, x, y, z, out, axis), None, _from_given),
-           batched=lambda b, n, xs, on, axis, _name=_name: getattr(b, _name)(*_all(b, n, xs, on), axis + 1), samples=calls(
+           batched=lambda b, n, xs, on, axis, _name=_name: getattr(b, _name)(*both(b, n, xs, on), axis + 1), samples=calls(
         Sample((filled((4,), -1, 1), [2, 0, 2], filled((3,), -1, 1, 1)), {"axis": 0}, exact=(1,)), _INTO[1]))
 
 
@@ -67,7 +61,7 @@ def _search(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], right: bool) 
     x, y = xs
     if not on[0] and len(b.shape(x)) == 1:
         return b.searchsorted(x, y, right)
-    x, y = (v if here else repeated(b, v, n) for v, here in zip(xs, on, strict=True))
+    x, y = both(b, n, xs, on)
     if len(b.shape(x)) > 2:
         return b.searchsorted(x, y, right)
     shape = tuple(b.shape(y))

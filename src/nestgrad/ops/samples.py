@@ -13,6 +13,12 @@ Nested = Any
 
 _GOLDEN = 0.6180339887498949
 
+REAL, POSITIVE, UNIT = (-1.8, 1.8), (0.2, 2.5), (-0.9, 0.9)
+"""Where most samples are drawn from."""
+
+INFINITE = (None, None, None)
+"""No finite derivative of any order: infinity or NaN is the honest answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:

@@ -4,6 +4,9 @@ from typing import Any
 
 Shape = tuple[int, ...]
 
+NUMBERS = frozenset({bool, int, float})
+"""Classes of Python numbers. Not of what derives from them: NumPy's numbers of double precision do, and are arrays here."""
+
 
 def sum_to(b: Any, g: Any, shape: Shape) -> Any:
     """The transpose of broadcasting: ``g`` summed down to ``shape``."""

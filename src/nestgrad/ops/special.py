@@ -6,11 +6,9 @@ with the order as its parameter, so that each order has its own digits.
 
 import math
 
-from nestgrad.ops.samples import Sample, calls, filled, unary
+from nestgrad.ops.samples import INFINITE, REAL, Sample, calls, filled, unary
 from nestgrad.ops.table import ELEMENTWISE, define
 
-REAL, POSITIVE = (-1.8, 1.8), (0.2, 2.5)
-INFINITE = (None, None, None)
 _LINE = Sample((filled((3,), *REAL),))
 _PI, _ROOT = math.pi, math.sqrt(math.pi)
 _BELL, _MILLS = 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from nestgrad.ops.batching import repeated
+from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape
 from nestgrad.ops.table import LINEAR, SPECIAL, Op, define
@@ -18,8 +18,7 @@ MOST = 32
 
 # arrays of one shape along a new axis
 define("stack(*xs, axis)", LINEAR, lambda b, g, i, axis: b.getitem(g, (*(slice(None),) * axis, i)),
-       batched=lambda b, n, xs, on, axis: b.stack(
-           *(x if here else repeated(b, x, n) for x, here in zip(xs, on, strict=True)), axis=axis + 1),
+       batched=lambda b, n, xs, on, axis: b.stack(*both(b, n, xs, on), axis=axis + 1),
        samples=calls(Sample((filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1)), {"axis": 1}),
                      Sample((filled((), -1, 1), filled((), -1, 1, 1), filled((), -1, 1, 2)), {"axis": 0})))  # fmt: skip
 

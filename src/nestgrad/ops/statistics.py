@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.ops.elementwise import INFINITE
-from nestgrad.ops.samples import Sample, calls, filled, shaped
+from nestgrad.ops.samples import INFINITE, Sample, calls, filled, shaped
 from nestgrad.ops.shapes import Shape, kept
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, SPECIAL, define
 
