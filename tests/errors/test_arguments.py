@@ -209,3 +209,18 @@ def test_huge_orders_and_counts_do_not_hang():
     with pytest.raises(ng.errors.ArgumentError, match="got 1000000000000 sections of 3 entries; expected at least one, and not so many"):
         ng.array_split(ng.arange(3), huge)
     assert ng.diff(ng.tensor([1.0, 2.0, 4.0]), huge).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "text"),
+    [
+        (lambda x: ng.digitize(x, -x), ArgumentError, r"digitize: got bins \[-1.0, -2.0, -4.0\]; expected them in increasing order"),
+        (lambda x: ng.func.vmap(lambda b: ng.digitize(b, b))(ng.stack([x, -x])), ArgumentError, "digitize: got bins .* increasing order"),
+        (lambda x: ng.trapezoid(x, ng.zeros((2, 2))), ShapeError, r"trapezoid: got places of shape \(2, 2\) for shape \(3,\); expected 3 "),
+        (lambda x: ng.trapezoid(x, x[None, :1]), ShapeError, r"trapezoid: got places of shape \(1, 1\) for shape \(3,\); expected 3 along"),
+        (lambda x: ng.cumulative_trapezoid(x.reshape(3, 1), x[:, None].mT, axis=0), ShapeError, r"expected 3 along axis 0"),
+    ],
+)
+def test_bins_and_places_that_do_not_fit_are_told(S, function, error, text):
+    with pytest.raises(error, match=text):
+        function(S.tensor([1.0, 2.0, 4.0], requires_grad=True))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import nestgrad as ng
-from nestgrad.errors import ArgumentError, IndexRangeError, ShapeError
+from nestgrad.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from nestgrad.testing import check_grads
 
 BACKENDS = [ng.NumpyBackend(), ng.TorchBackend(dtype="float64")]
@@ -78,6 +78,9 @@ def test_what_does_not_fit_is_told():
         ((TARGETS, INPUTS, [2, 2, 4]), ShapeError, "at most the targets'"),
         (([[1, 4, 0], [1, 1, 0], [3, 2, 1]], INPUTS, SIZES), IndexRangeError, "got label 4; expected classes from 0 to 3"),
         (([[1, 0, 0], [1, 1, 0], [3, 2, 1]], INPUTS, SIZES), IndexRangeError, "got label 0; expected .* not the blank, 0"),
+        (([[1, 2.5, 0], [1, 1, 0], [3, 2, 1]], INPUTS, SIZES), DTypeError, "got targets or lengths that are no whole numbers"),
+        (([1, 2, 3], INPUTS, SIZES), DTypeError, "expected a row of labels for each sequence"),
+        ((TARGETS, [5.0, 4.5, 5.0], SIZES), DTypeError, "no whole numbers"),
         ((TARGETS, INPUTS, SIZES, 0, "median"), ArgumentError, "got reduction 'median'; expected 'mean', 'sum' or 'none'"),
     ]:
         with pytest.raises(error, match=text):

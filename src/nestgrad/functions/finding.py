@@ -7,8 +7,9 @@ Where the shape of the result depends on entries, these must be the same for all
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
+from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Operand, arrays, as_tensor, make
+from nestgrad.tensor.handle import Operand, arrays, as_tensor, first_beside, make
 from nestgrad.tensor.picking import where_true
 from nestgrad.tensor.reductions import Axis
 
@@ -108,13 +109,20 @@ def digitize(values: Operand, bins: Operand, right: bool = False) -> "Tensor":
 
     Args:
         values: Any shape.
-        bins: A vector in increasing order.
+        bins: A vector in increasing order, which is checked here, by one pass over them.
         right: Whether a value that is equal to a bound is before it: ``bins[k-1] < value <= bins[k]``.
 
     Raises:
-        ShapeError: Bins that do not increase; those in decreasing order NumPy takes.
+        ShapeError: Bins that are no vector.
+        ArgumentError: Bins that do not increase; those in decreasing order NumPy takes.
     """
-    return searchsorted(_vector("digitize", bins), values, "left" if right else "right")
+    edges = first_beside(_vector("digitize", bins), values)
+    base, raw = edges.b.base, bare(edges.value)
+    lead = (slice(None),) * (len(base.shape(raw)) - 1)  # of samples
+    after, before = base.getitem(raw, (*lead, slice(1, None))), base.getitem(raw, (*lead, slice(0, max(edges.size - 1, 0))))
+    if base.to_numpy(base.lt(after, before)).any():
+        raise ArgumentError(f"digitize: got bins {base.to_numpy(raw).tolist()!r:.80}; expected them in increasing order. Try ng.sort(bins)")
+    return searchsorted(edges, values, "left" if right else "right")
 
 
 def _vector(name: str, x: Operand) -> Operand:

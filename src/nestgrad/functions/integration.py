@@ -89,6 +89,8 @@ def _pieces(name: str, y: Operand, x: Operand, dx: Operand, axis: int) -> "Tenso
         return heights * constant_of(dx, samples.b) / 2
     places = constant_of(x, samples.b)
     if places.ndim != 1:
+        if places.ndim < samples.ndim - k or places.shape[k - samples.ndim] != n:
+            raise ShapeError(f"{name}: got places of shape {places.shape} for shape {samples.shape}; expected {n} along axis {k}")
         return heights * diff(places, axis=k - samples.ndim) / 2
     if places.shape[0] != n:
         raise ShapeError(f"{name}: got {places.shape[0]} places for {n} samples along axis {k}; expected as many")

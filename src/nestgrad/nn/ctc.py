@@ -1,9 +1,10 @@
 """Connectionist temporal classification: the loss of a sequence of labels without an alignment."""
 
 from collections.abc import Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import IndexRangeError, ShapeError
+from nestgrad.errors import DTypeError, IndexRangeError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.functions.shaping import concat, stack
 from nestgrad.nn.reduction import known, reduced
@@ -48,10 +49,16 @@ def ctc_loss(
         ShapeError: If shapes or lengths do not fit.
         ArgumentError: If ``reduction`` is none of the three.
         IndexRangeError: A label that is no class, or is the blank.
+        DTypeError: Labels or lengths that are no whole numbers.
     """
     x = as_tensor(log_probs)
-    labels = _whole(targets)
-    lengths, sizes = [int(n) for n in _whole(input_lengths)], [int(n) for n in _whole(target_lengths)]
+    try:
+        labels = [[index(c) for c in row] for row in _listed(targets)]
+        lengths, sizes = ([index(n) for n in _listed(given)] for given in (input_lengths, target_lengths))
+    except TypeError as error:
+        raise DTypeError(
+            "ctc_loss: got targets or lengths that are no whole numbers; expected a row of labels for each sequence, and a length for each"
+        ) from error
     if x.ndim != 3 or len(labels) != x.shape[1] or len(lengths) != x.shape[1] or len(sizes) != x.shape[1]:
         raise ShapeError(
             f"ctc_loss: got log_probs of shape {x.shape}, {len(labels)} targets, {len(lengths)} and {len(sizes)} lengths; "
@@ -97,8 +104,8 @@ def _total(x: "Tensor", labels: list[list[int]], lengths: list[int], blank: int)
     return stack([end for _, end in sorted(last, key=lambda pair: pair[0])])
 
 
-def _whole(values: Any) -> list[Any]:
-    """Whole numbers as lists; refused where they are on a level that has many of them."""
+def _listed(values: Any) -> list[Any]:
+    """Numbers as lists; refused where they are on a level that has many of them."""
     if isinstance(values, Handle) or hasattr(values, "__array_interface__"):
         return list(as_tensor(values).tolist())
     return list(values)
