@@ -1,6 +1,8 @@
 """The gamma function's family in terms of the required operations, to double precision.
 
-To the right by asymptotic series in ``z = x + 10``, to which recurrences lead; to the left by reflection.
+To the right by asymptotic series in ``z = x + 10``, to which recurrences lead: Stirling's, and Euler and Maclaurin's of the sums that
+polygamma is. To the left by reflection. Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964): 6.1.40, 6.3.18, 23.1.30;
+6.1.17, 6.3.7, 6.4.7.
 """
 
 import math

@@ -1,8 +1,9 @@
 """The error function's family and sinc in terms of the required operations.
 
 Scaled far tails are continued fractions, in which nothing cancels: with ``h(u, k)`` the integral of ``t^k exp(-u t - t^2/2)`` over
-``t > 0``, the ratios ``h(u, k) / h(u, k - 1) = k / (u + h(u, k + 1) / h(u, k))`` are taken from a high ``k`` down. How many there are is
-enough for double precision; a backend with more digits has its own methods.
+``t > 0``, the ratios ``h(u, k) / h(u, k - 1) = k / (u + h(u, k + 1) / h(u, k))`` are taken from a high ``k`` down (Gautschi,
+"Computational aspects of three-term recurrence relations", SIAM Review 1967). How many there are is enough for double precision; a backend
+with more digits has its own methods.
 """
 
 import math
@@ -65,7 +66,8 @@ class Special(Elementary):
 
     def erfinv(self, x: Value) -> Value:
         """The inverse of erf: infinite at 1 and -1, NaN outside."""
-        # Winitzki's approximation, and Halley's steps on the tail 1 - |x|, which the subtraction gives without rounding near 1
+        # Winitzki, "A handy approximation for the error function and its inverse" (2008), then Halley's steps on the tail
+        # 1 - |x|, which the subtraction gives without rounding near 1
         size = self.abs(x)
         inside = self.lt(size, 1)
         s = self.where(inside, size, 0)
