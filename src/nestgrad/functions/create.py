@@ -114,7 +114,7 @@ def arange(
 ) -> "Tensor":
     """``start``, ``start + step``, ... up to but without ``stop``; ``arange(n)`` counts from 0. Integers if all three are.
 
-    With a step that is not whole, rounding may decide whether the last point is in: prefer ``linspace``.
+    With a step that is not whole, rounding may decide whether the last point is in: prefer ``linspace``. A step of 0 is a ``ShapeError``.
 
     >>> arange(3).tolist()
     [0, 1, 2]

@@ -40,6 +40,9 @@ def take(x: Operand, indices: Operand, axis: int | None = None, mode: str = "rai
     Returns:
         The axes of ``indices`` in the place of ``axis``.
 
+    Raises:
+        ArgumentError: Another ``mode``.
+
     >>> from nestgrad import tensor
     >>> take(tensor([1.0, 2.0, 3.0]), tensor([[0, 2], [-1, 0]])).tolist()
     [[1.0, 3.0], [3.0, 1.0]]
@@ -137,6 +140,9 @@ def compress(condition: Operand, x: Operand, axis: int | None = None) -> "Tensor
     """The slices along an axis where ``condition``, a vector, is not 0, as ``np.compress``. It may be shorter than the axis.
 
     The shape depends on the condition, so it must be the same for all samples of a batch, and known in a trace.
+
+    Raises:
+        ShapeError: A condition that is no vector.
 
     >>> from nestgrad import tensor
     >>> compress(tensor([0, 1]), tensor([[1, 2], [3, 4]]), axis=0).tolist()

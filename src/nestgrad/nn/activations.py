@@ -129,7 +129,11 @@ def elu(x: Operand, alpha: float = 1.0) -> "Tensor":
 
 
 def celu(x: Operand, alpha: float = 1.0) -> "Tensor":
-    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere. At 0 all derivatives are those of the exponential."""
+    """``x`` where it is positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere. At 0 all derivatives are those of the exponential.
+
+    Raises:
+        ArgumentError: If ``alpha`` is 0.
+    """
     rate = number("celu", "alpha", alpha)
     if not rate:
         raise ArgumentError("celu: got alpha 0, by which it divides; expected another number. Try relu, the limit")
@@ -160,7 +164,11 @@ logsigmoid = log_sigmoid
 
 
 def softplus(x: Operand, beta: float = 1.0) -> "Tensor":
-    """``log(1 + exp(beta * x)) / beta``, without overflow. It is never replaced by ``x``, so no threshold is needed."""
+    """``log(1 + exp(beta * x)) / beta``, without overflow. It is never replaced by ``x``, so no threshold is needed.
+
+    Raises:
+        ArgumentError: If ``beta`` is 0.
+    """
     rate = number("softplus", "beta", beta)
     if not rate:
         raise ArgumentError("softplus: got beta 0, by which it divides; expected another number")

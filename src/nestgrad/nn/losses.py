@@ -44,7 +44,7 @@ def l1_loss(x: Operand, target: Operand, reduction: str = "mean") -> "Tensor":
 def huber_loss(x: Operand, target: Operand, reduction: str = "mean", delta: float = 1.0) -> "Tensor":
     """Half of the squared difference ``d`` where ``|d| < delta``, ``delta * (|d| - delta / 2)`` elsewhere.
 
-    Its second derivative at ``|d| = delta`` is 0, as on the linear side.
+    Its second derivative at ``|d| = delta`` is 0, as on the linear side. ``ArgumentError`` for a ``delta`` that is not positive.
 
     >>> huber_loss(3.0, 0.0).item()
     2.5
@@ -60,7 +60,7 @@ def huber_loss(x: Operand, target: Operand, reduction: str = "mean", delta: floa
 def smooth_l1_loss(x: Operand, target: Operand, reduction: str = "mean", beta: float = 1.0) -> "Tensor":
     """The Huber loss over ``beta``, which is where it becomes linear: ``d * d / (2 * beta)``, then ``|d| - beta / 2``.
 
-    Its second derivative at ``|d| = beta`` is 0. With ``beta`` 0 it is ``l1_loss``.
+    Its second derivative at ``|d| = beta`` is 0. With ``beta`` 0 it is ``l1_loss``; ``ArgumentError`` for a negative one.
 
     >>> smooth_l1_loss(0.5, 0.0).item()
     0.125

@@ -47,7 +47,11 @@ class Rounding(Handle):
         return floor_divide(other, self), remainder(other, self)
 
     def round(self, decimals: int = 0) -> "Tensor":
-        """Nearest number of so many decimals, negative for tens, halves to the even one; a constant."""
+        """Nearest number of so many decimals, negative for tens, halves to the even one; a constant.
+
+        Raises:
+            ArgumentError: If ``decimals`` is no whole number from -308 to 308.
+        """
         decimals = whole_number("round", "decimals", decimals)
         if not decimals:
             return make(self.b, self.b.round(self.value), NONE)
