@@ -16,6 +16,7 @@ from nestgrad.nn import (
     padding,
     pooling,
     resizing,
+    scaling,
 )
 from nestgrad.nn.activations import *
 from nestgrad.nn.attention import *
@@ -32,6 +33,7 @@ from nestgrad.nn.normalization import *
 from nestgrad.nn.padding import *
 from nestgrad.nn.pooling import *
 from nestgrad.nn.resizing import *
+from nestgrad.nn.scaling import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
@@ -50,4 +52,5 @@ globals()["__all__"] = [
     *padding.__all__,
     *pooling.__all__,
     *resizing.__all__,
+    *scaling.__all__,
 ]  # fmt: skip

@@ -1,24 +1,22 @@
-"""Normalisation: entries brought to mean 0 and variance 1, or to length 1.
+"""Normalisation: entries brought to mean 0 and variance 1.
 
 Statistics are functions of the argument on all levels, so derivatives go through them, at every order. Where all entries are equal the
 variance is 0, and ``eps`` keeps everything finite; with ``eps=0`` there is neither a value nor a derivative there, and both are NaN.
 """
 
 from collections.abc import Sequence
-from math import isinf, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
-from nestgrad.tensor.arguments import number, whole_number
+from nestgrad.tensor.arguments import number
 from nestgrad.tensor.axes import shape_of
-from nestgrad.tensor.handle import Operand, apply, as_tensor, is_floating, make, real, results
+from nestgrad.tensor.handle import Operand, apply, as_tensor, floating, results
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
-__all__ = [
-    "layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "normalize", "local_response_norm",
-]  # fmt: skip
+__all__ = ["layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm"]
 
 Shape = tuple[int, ...]
 
@@ -47,12 +45,11 @@ def layer_norm(
     >>> layer_norm(tensor([[1.0, 3.0], [0.0, 8.0]]), 2, eps=0.0).tolist()
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
-    x = _floating(x)
+    x = floating(x)
     sizes = _last("layer_norm", x, normalized_shape)
     _of_shape("layer_norm", "weight", weight, sizes)
     _of_shape("layer_norm", "bias", bias, sizes)
-    axes = tuple(range(x.ndim - len(sizes), x.ndim))
-    return results("standardise", x, _or(weight, 1.0), _or(bias, 0.0), axes=axes, eps=number("layer_norm", "eps", eps))[0]
+    return _standardised("layer_norm", x, weight, bias, tuple(range(x.ndim - len(sizes), x.ndim)), eps)
 
 
 def rms_norm(x: Operand, normalized_shape: int | Sequence[int], weight: Operand | None = None, eps: float | None = None) -> "Tensor":
@@ -76,7 +73,7 @@ def rms_norm(x: Operand, normalized_shape: int | Sequence[int], weight: Operand 
     >>> rms_norm(tensor([3.0, -3.0]), 2, eps=0.0).tolist()
     [1.0, -1.0]
     """
-    x = _floating(x)
+    x = floating(x)
     sizes = _last("rms_norm", x, normalized_shape)
     _of_shape("rms_norm", "weight", weight, sizes)
     axes = tuple(range(x.ndim - len(sizes), x.ndim))
@@ -104,16 +101,14 @@ def group_norm(
         ShapeError: If ``x`` has fewer than 2 axes, a group would have one entry only, or ``weight`` or ``bias`` another shape.
         ArgumentError: If the groups cannot be of equal size.
     """
-    x = _floating(x)
-    n, channels, rest = _channels("group_norm", x, 2)
+    x = floating(x)
+    n, channels, rest = channels_of("group_norm", x, 2)
     if not isinstance(num_groups, int) or num_groups < 1 or channels % num_groups:
         raise ArgumentError(f"group_norm: got {num_groups!r} groups for {channels} channels; expected a positive int that divides them")
-    _several("group_norm", x, channels // num_groups * prod(rest), "each group of a sample")
     per = channels // num_groups
-    scale, shift = (_affine("group_norm", word, v, channels, (num_groups, per, 1)) for word, v in (("weight", weight), ("bias", bias)))
-    parts = x.reshape(n, num_groups, per, prod(rest))
-    eps = number("group_norm", "eps", eps)
-    return results("standardise", parts, _or(scale, 1.0), _or(shift, 0.0), axes=(2, 3), eps=eps)[0].reshape(x.shape)
+    _several("group_norm", x, per * prod(rest), "each group of a sample")
+    scale, shift = _affine("group_norm", weight, bias, channels, (num_groups, per, 1))
+    return _standardised("group_norm", x.reshape(n, num_groups, per, prod(rest)), scale, shift, (2, 3), eps).reshape(x.shape)
 
 
 def instance_norm(x: Operand, *, weight: Operand | None = None, bias: Operand | None = None, eps: float = 1e-5) -> "Tensor":
@@ -134,13 +129,11 @@ def instance_norm(x: Operand, *, weight: Operand | None = None, bias: Operand | 
     Raises:
         ShapeError: If ``x`` has fewer than 3 axes or one entry only for a channel, or ``weight`` or ``bias`` another shape.
     """
-    x = _floating(x)
-    _, channels, rest = _channels("instance_norm", x, 3)
+    x = floating(x)
+    _, channels, rest = channels_of("instance_norm", x, 3)
     _several("instance_norm", x, prod(rest), "each channel of a sample")
-    wide = (channels, *(1,) * len(rest))
-    scale, shift = (_affine("instance_norm", word, v, channels, wide) for word, v in (("weight", weight), ("bias", bias)))
-    eps = number("instance_norm", "eps", eps)
-    return results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=tuple(range(2, x.ndim)), eps=eps)[0]
+    scale, shift = _affine("instance_norm", weight, bias, channels, (channels, *(1,) * len(rest)))
+    return _standardised("instance_norm", x, scale, shift, tuple(range(2, x.ndim)), eps)
 
 
 def batch_norm(
@@ -182,12 +175,12 @@ def batch_norm(
     >>> out.tolist(), mean.tolist(), var.tolist()
     ([[-1.0], [1.0]], [1.0], [1.5])
     """
-    x = _floating(x)
-    n, channels, rest = _channels("batch_norm", x, 2)
+    x = floating(x)
+    n, channels, rest = channels_of("batch_norm", x, 2)
     for word, given in (("running_mean", running_mean), ("running_var", running_var)):
         _of_shape("batch_norm", word, given, (channels,))
     wide = (channels, *(1,) * len(rest))
-    scale, shift = (_affine("batch_norm", word, v, channels, wide) for word, v in (("weight", weight), ("bias", bias)))
+    scale, shift = _affine("batch_norm", weight, bias, channels, wide)
     means, variances = (None if v is None else as_tensor(v, x.b) for v in (running_mean, running_var))
     if not training:
         if means is None or variances is None:
@@ -202,90 +195,13 @@ def batch_norm(
     count = n * prod(rest)
     _several("batch_norm", x, count, "each channel in training")
     axes = (0, *range(2, x.ndim))
-    out = results("standardise", x, _or(scale, 1.0), _or(shift, 0.0), axes=axes, eps=number("batch_norm", "eps", eps))[0]
+    out = _standardised("batch_norm", x, scale, shift, axes, eps)
     momentum = number("batch_norm", "momentum", momentum)
     if means is not None:
         means = means * (1.0 - momentum) + x.mean(axes) * momentum
     if variances is not None:
         variances = variances * (1.0 - momentum) + x.var(axes, correction=1) * momentum
     return out, means, variances
-
-
-def normalize(x: Operand, p: float = 2.0, axis: int | Sequence[int] = 1, eps: float = 1e-12) -> "Tensor":
-    """``x`` over its ``p``-norm along ``axis``, or over ``eps`` where the norm is smaller.
-
-    So at the origin, too, it has all derivatives: those of ``x / eps``.
-
-    Args:
-        x: Any shape.
-        p: A positive number; ``inf`` is the greatest absolute value.
-        axis: Along which the norm is taken; an int or several.
-        eps: The least that is divided by.
-
-    Returns:
-        The shape of ``x``.
-
-    Raises:
-        ShapeError: If ``x`` has no such axis.
-        ArgumentError: If ``p`` is not positive.
-
-    >>> from nestgrad import tensor
-    >>> normalize(tensor([[3.0, 4.0]])).tolist()
-    [[0.6, 0.8]]
-    """
-    x = _floating(x)
-    p, eps = number("normalize", "p", p), number("normalize", "eps", eps)
-    if not p > 0:
-        raise ArgumentError(f"normalize: got p={p!r}; expected a positive number, or inf")
-    norm: Tensor
-    if p == 2.0:  # the square is cut off below, not the norm, which has no second derivative at the origin
-        norm = (x * x).sum(axis, keepdims=True).clamp(eps * eps, None).sqrt()
-    elif p == 1.0:
-        norm = abs(x).sum(axis, keepdims=True).clamp(eps, None)
-    elif isinf(p):
-        norm = abs(x).max(axis, keepdims=True).clamp(eps, None)
-    else:
-        norm = (abs(x) ** p).sum(axis, keepdims=True).clamp(eps**p, None) ** (1.0 / p)
-    normalized: Tensor = x / norm
-    return normalized
-
-
-def local_response_norm(x: Operand, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> "Tensor":
-    """``x / (k + alpha * m)^beta``, where ``m`` is the mean of squares of ``size`` neighbouring channels, zeros beyond the first and last.
-
-    Krizhevsky, Sutskever & Hinton, "ImageNet classification with deep convolutional neural networks", NeurIPS 2012.
-
-    Args:
-        x: Shape ``(N, C, ...)``, with one axis at least after the channels.
-        size: How many channels are taken together: ``size // 2`` before each, and the others from itself on.
-        alpha, beta, k: Numbers of the formula.
-
-    Returns:
-        The shape of ``x``.
-
-    Raises:
-        ShapeError: If ``x`` has fewer than 3 axes.
-        ArgumentError: If ``size`` is no positive int.
-    """
-    x = _floating(x)
-    _, channels, rest = _channels("local_response_norm", x, 3)
-    size = whole_number("local_response_norm", "size", size, 1)
-    alpha, beta, k = (number("local_response_norm", word, v) for word, v in (("alpha", alpha), ("beta", beta), ("k", k)))
-    b = x.b
-    before, after = min(size // 2, channels), min((size - 1) // 2, channels)  # beyond there are zeros only
-    widths = ((0, 0), (before, after), *((0, 0),) * len(rest))
-    squares = make(b, b.pad((x * x).value, widths), x.marks)
-    total = squares[:, :channels]
-    for first in range(1, before + after + 1):
-        total = total + squares[:, first : first + channels]
-    out: Tensor = x / (total * (alpha / size) + k) ** beta
-    return out
-
-
-def _floating(x: Operand) -> "Tensor":
-    """A Tensor of floating-point numbers."""
-    x = as_tensor(x)
-    return x if is_floating(x) else make(x.b, real(x), x.marks)
 
 
 def _or(x: Any, instead: float) -> Any:
@@ -308,7 +224,7 @@ def _of_shape(name: str, word: str, given: Any, shape: Shape) -> None:
         raise ShapeError(f"{name}: got {word} of shape {found}; expected {shape}")
 
 
-def _channels(name: str, x: "Tensor", least: int) -> tuple[int, int, Shape]:
+def channels_of(name: str, x: "Tensor", least: int) -> tuple[int, int, Shape]:
     """How many samples and channels, and the sizes of the other axes."""
     if x.ndim < least:
         axes = "(N, C, ...)" if least == 2 else "(N, C, L, ...)"
@@ -322,10 +238,16 @@ def _several(name: str, x: "Tensor", count: int, of: str) -> None:
         raise ShapeError(f"{name}: got x of shape {x.shape}, with one entry for {of}; expected more, since the variance of one is 0")
 
 
-def _affine(name: str, word: str, given: Any, channels: int, wide: Shape) -> Any:
-    """A weight or bias of the channels, in a shape that broadcasts."""
-    _of_shape(name, word, given, (channels,))
-    return None if given is None else as_tensor(given).reshape(wide)
+def _affine(name: str, weight: Any, bias: Any, channels: int, wide: Shape) -> tuple[Any, Any]:
+    """A weight and a bias of the channels, in a shape that broadcasts."""
+    for word, given in (("weight", weight), ("bias", bias)):
+        _of_shape(name, word, given, (channels,))
+    scale, shift = (None if given is None else as_tensor(given).reshape(wide) for given in (weight, bias))
+    return scale, shift
+
+
+def _standardised(name: str, x: "Tensor", weight: Any, bias: Any, axes: Shape, eps: Any) -> "Tensor":
+    return results("standardise", x, _or(weight, 1.0), _or(bias, 0.0), axes=axes, eps=number(name, "eps", eps))[0]
 
 
 def _spacing(x: "Tensor") -> float:
