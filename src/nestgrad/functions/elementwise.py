@@ -24,14 +24,18 @@ __all__ = [
     "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
 ]  # fmt: skip
 
+_AT_ONCE = (Handle, int, float)
+"""What meets a Tensor without a question to the backend."""
+
 
 def _by(operate: Callable[[Any, Any], Any], x: Operand, y: Operand) -> "Tensor":
     """The operator, which is where arithmetic is defined, with a Tensor on one side at least."""
     if not isinstance(x, Handle) and not isinstance(y, Handle):
         x = as_tensor(x)
-    tensor, other = (x, y) if isinstance(x, Handle) else (y, x)
-    if not can_meet(tensor.b, other):
-        constant(tensor.b, other, called())  # it raises, where an operator would ask the other operand
+    if not (isinstance(x, _AT_ONCE) and isinstance(y, _AT_ONCE)):
+        tensor, other = (x, y) if isinstance(x, Handle) else (y, x)
+        if not can_meet(tensor.b, other):
+            constant(tensor.b, other, called())  # it raises, where an operator would ask the other operand
     result: Tensor = operate(x, y)
     return result
 
