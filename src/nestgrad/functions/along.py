@@ -7,10 +7,10 @@ by the sample of a batch, and be traced. Those out of range raise ``IndexRangeEr
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, DTypeError, ShapeError
-from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor.axes import one_axis
-from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_scalar, make, meet
+from nestgrad.tensor.handle import Operand, arrays, as_tensor, first_beside, is_scalar, make
+from nestgrad.tensor.indexing import holds
 from nestgrad.tensor.places import inside, whole
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def take_along_axis(x: Operand, indices: Operand, axis: int | None = -1) -> "Ten
     x = first_beside(x, indices)
     if axis is None:
         return take_along_axis(x.ravel(), indices, 0)
-    k = one_axis(x, axis, "take_along_axis")
-    places = inside("take_along_axis", x.b, whole("take_along_axis", x.b, indices), x.shape[k])
+    k, places = _named("take_along_axis", x, axis, indices)
     p, places = _broadcast("take_along_axis", x, places, k)
     return make(x.b, x.b.take_along(p, places, k), x.marks)
 
@@ -93,8 +92,7 @@ def put_along_axis(x: Operand, indices: Operand, values: Operand, axis: int | No
     x = first_beside(x, indices, values)
     if axis is None:
         return put_along_axis(x.ravel(), indices, values, 0).reshape(x.shape)
-    k = one_axis(x, axis, "put_along_axis")
-    places = inside("put_along_axis", x.b, whole("put_along_axis", x.b, indices), x.shape[k])
+    k, places = _named("put_along_axis", x, axis, indices)
     p, places = _broadcast("put_along_axis", x, places, k)
     if tuple(x.b.shape(p)) != x.shape:
         raise ShapeError(f"put_along_axis: got positions of shape {tuple(x.b.shape(places))} for shape {x.shape}; expected no larger axes")
@@ -156,10 +154,15 @@ def scatter_reduce(x: Operand, axis: int, index: Operand, src: Operand, reduce: 
     return _scattered("scatter_reduce", x, axis, index, src, reduce)
 
 
+def _named(name: str, x: "Tensor", axis: int, given: Operand) -> tuple[int, Any]:
+    """The axis, and positions along it, from 0 on."""
+    k = one_axis(x, axis, name)
+    return k, inside(name, x.b, whole(name, x.b, given), x.shape[k])
+
+
 def _placed(name: str, x: "Tensor", axis: int, index: Operand) -> tuple[int, Any]:
     """The axis, and positions that are no larger than ``x`` on the others."""
-    k = one_axis(x, axis, name)
-    places = inside(name, x.b, whole(name, x.b, index), x.shape[k])
+    k, places = _named(name, x, axis, index)
     shape = tuple(x.b.shape(places))
     if len(shape) != x.ndim or any(n > m for i, (n, m) in enumerate(zip(shape, x.shape, strict=True)) if i != k):
         raise ShapeError(
@@ -206,11 +209,9 @@ def _scattered(name: str, x: Operand, axis: int, index: Operand, src: Operand, h
 
 def _into(name: str, x: "Tensor", axis: int, places: Any, values: Operand, how: str) -> "Tensor":
     """``x`` with ``values`` at positions that are no larger than ``x`` on the other axes."""
-    b, (p, q), marks = meet(name, x, values)
-    base, shape = b.base, tuple(b.shape(places))
-    q = base.asarray(q) if is_scalar(q) else q
-    kinds = ("bool", "int", "float")
-    if kinds.index(base.kind(bare(q))) > kinds.index(base.kind(bare(p))):
+    b, (p, q), marks = arrays(name, x, values)
+    shape = tuple(b.shape(places))
+    if not holds(b, p, q):
         raise DTypeError(f"{name}: got values of dtype {b.dtype(q)} for entries of dtype {b.dtype(p)}, which cannot hold them. "
                          "Try x.astype('float64')")  # fmt: skip
     q = b.cast(q, b.dtype(p)) if b.dtype(q) != b.dtype(p) else q

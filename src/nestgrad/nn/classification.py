@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, IndexRangeError, ShapeError
 from nestgrad.functions.choose import where
-from nestgrad.levels.coats import bare, worn
+from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.levels.traced.wire import Wire
 from nestgrad.nn.activations import log_sigmoid, log_softmax
 from nestgrad.nn.reduction import known, pair, reduced
 from nestgrad.tensor.arguments import number
+from nestgrad.tensor.gathering import bounded
 from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, floating, make
-from nestgrad.tensor.places import extremes, whole
+from nestgrad.tensor.places import extremes, is_traced, whole
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -186,7 +186,7 @@ class _Labels:
         shape = (*x.shape[: self.axis], *x.shape[self.axis + 1 :])
         if tuple(b.shape(labels)) != shape:
             raise ShapeError(f"{name}: got labels of shape {tuple(b.shape(labels))} for shape {x.shape}; expected {shape}")
-        traced = any(isinstance(coat, Wire) for coat in worn(labels))  # a recorded program may be run on other labels
+        traced = is_traced(labels)
         low, high = extremes(b, labels)
         self.mask = None
         if traced or low <= ignore <= high:
@@ -197,7 +197,7 @@ class _Labels:
             raise IndexRangeError(
                 f"{name}: got label {low if low < 0 else high}; expected classes from 0 to {n - 1}, or {ignore} to ignore"
             )
-        self.places = b.where(b.logical_and(b.ge(labels, 0), b.lt(labels, n)), labels, n) if traced else labels
+        self.places = bounded(b, labels, n) if traced else labels
 
     def picked(self, x: "Tensor") -> "Tensor":
         """``-x`` at the right class."""

@@ -96,11 +96,7 @@ def embedding(indices: Operand, weight: Operand, padding_idx: int | None = None)
     if not weight.ndim:
         raise ShapeError("embedding: got a weight without axes; expected (n, ...)")
     b, n = weight.b, weight.shape[0]
-    places = whole("embedding", b, indices)
-    low, _ = extremes(b, places)
-    if low < 0:
-        raise IndexRangeError(f"embedding: got index {low}; expected from 0 to {n - 1}")
-    places = inside("embedding", b, places, n)
+    places = inside("embedding", b, whole("embedding", b, indices), n, 0)
     out = make(b, b.rows(weight.value, places), weight.marks)
     if padding_idx is None:
         return out
@@ -130,13 +126,10 @@ def one_hot(indices: Operand, num_classes: int = -1) -> "Tensor":
     places = whole("one_hot", b, indices)
     if num_classes == -1:
         places = known("one_hot", b, places)
-    low, high = extremes(b, places)
-    count = high + 1 if num_classes == -1 else num_classes
+    count = extremes(b, places)[1] + 1 if num_classes == -1 else num_classes
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise ArgumentError(f"one_hot: got num_classes={num_classes!r}; expected a positive int, or -1 with some indices")
-    if low < 0:
-        raise IndexRangeError(f"one_hot: got index {low}; expected from 0 to {count - 1}")
-    places = inside("one_hot", b, places, count)
+    places = inside("one_hot", b, places, count, 0)
     line = b.base.arange(0, count)
     places = b.rows(line, places)  # themselves: later runs of a recorded program are checked here
     found = b.eq(b.reshape(places, (*b.shape(places), 1)), line)

@@ -39,10 +39,12 @@ def _counted(b: Any, item: Any, n: int) -> Any:
     So they stay out of range on all axes together, where ``rows`` finds them. The numbers are checked before, but not those that a
     recorded program is run on later.
     """
-    if isinstance(item, int):
-        return item % n
-    item = b.where(b.lt(item, 0), b.add(item, n), item)
-    return b.where(b.logical_and(b.ge(item, 0), b.lt(item, n)), item, n)
+    return item % n if isinstance(item, int) else bounded(b, b.where(b.lt(item, 0), b.add(item, n), item), n)
+
+
+def bounded(b: Any, places: Any, n: int) -> Any:
+    """Positions from 0 to ``n - 1`` as they are, and all others as ``n``."""
+    return b.where(b.logical_and(b.ge(places, 0), b.lt(places, n)), places, n)
 
 
 def _beside(b: Any, place: Any, total: int, item: Any, n: int) -> Any:

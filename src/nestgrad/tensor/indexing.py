@@ -120,8 +120,7 @@ class Place:
             given = make(x.b, base.full((), value), NONE)
         else:
             given = as_tensor(value, x.b)
-        kinds = ("bool", "int", "float")
-        if kinds.index(given.b.base.kind(bare(given.value))) > kinds.index(base.kind(bare(x.value))):
+        if not holds(x.b, x.value, given.value):
             raise DTypeError(
                 f"at[...].{name.removeprefix('index_')}: got dtype {given.dtype} for entries of dtype {x.dtype}, which cannot hold it. "
                 "Try x.astype('float64').at[...]"
@@ -134,3 +133,9 @@ class Place:
                 given = given.expand_dims(given.ndim - after)
         whole = x if found.before is None else x.reshape(found.before)
         return apply(name, whole, given, index=found.items).reshape(x.shape)
+
+
+def holds(b: Any, entries: Any, values: Any) -> bool:
+    """Whether the dtype of ``entries`` can hold ``values`` of this kind: floats hold integers, and integers booleans."""
+    kinds = ("bool", "int", "float")
+    return kinds.index(b.base.kind(bare(values))) <= kinds.index(b.base.kind(bare(entries)))

@@ -7,6 +7,7 @@ from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare, worn
 from nestgrad.levels.marks import opened
 from nestgrad.levels.traced.wire import Wire
+from nestgrad.tensor.gathering import bounded
 from nestgrad.tensor.handle import Handle, Operand
 
 
@@ -38,8 +39,8 @@ def whole(name: str, b: Any, given: Operand) -> Any:
     return b.cast(value, base.resolve_dtype(int))
 
 
-def inside(name: str, b: Any, places: Any, n: int) -> Any:
-    """``places`` on an axis of size ``n``, negative ones counted from its end.
+def inside(name: str, b: Any, places: Any, n: int, least: int | None = None) -> Any:
+    """``places`` on an axis of size ``n``, negative ones counted from its end, unless they are to be from ``least`` on.
 
     Where they are of a recorded program, its later runs have other ones: those that are out of range then are made ``n``, which the op
     that reads them finds.
@@ -48,12 +49,18 @@ def inside(name: str, b: Any, places: Any, n: int) -> Any:
         IndexRangeError: If one is out of range.
     """
     low, high = extremes(b, places)
+    if least is not None and low < least:
+        raise IndexRangeError(f"{name}: got index {low}; expected from {least} to {n - 1}")
     if low < -n or high >= n:
         raise IndexRangeError(f"{name}: got index {high if high >= n else low} for an axis of size {n}; expected from {-n} to {n - 1}")
-    if any(isinstance(coat, Wire) for coat in worn(places)):
-        places = b.where(b.lt(places, 0), b.add(places, n), places)
-        return b.where(b.logical_and(b.ge(places, 0), b.lt(places, n)), places, n)
-    return b.where(b.lt(places, 0), b.add(places, n), places) if low < 0 else places
+    traced = is_traced(places)
+    places = b.where(b.lt(places, 0), b.add(places, n), places) if low < 0 or traced else places
+    return bounded(b, places, n) if traced else places
+
+
+def is_traced(places: Any) -> bool:
+    """Whether they are of a recorded program, which may be run on other ones."""
+    return any(isinstance(coat, Wire) for coat in worn(places))
 
 
 def extremes(b: Any, places: Any) -> tuple[int, int]:
