@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import ShapeError
 from nestgrad.tensor.arguments import whole_number
 from nestgrad.tensor.arranging import Axes
-from nestgrad.tensor.axes import axes_of
+from nestgrad.tensor.axes import axes_of, with_axes
 from nestgrad.tensor.handle import Operand, as_tensor
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ def flip(x: Operand, axis: Axes = None) -> "Tensor":
 
 def flipud(x: Operand) -> "Tensor":
     """The entries in reversed order along the first axis. ``ShapeError`` of a number."""
-    return _with_axes("flipud", x, 1).flip(0)
+    return with_axes("flipud", x, 1).flip(0)
 
 
 def fliplr(x: Operand) -> "Tensor":
     """The entries in reversed order along the second axis. ``ShapeError`` of fewer than two axes."""
-    return _with_axes("fliplr", x, 2).flip(1)
+    return with_axes("fliplr", x, 2).flip(1)
 
 
 def roll(x: Operand, shift: int | Sequence[int], axis: Axes = None) -> "Tensor":
@@ -141,10 +141,3 @@ def unflatten(x: Operand, axis: int, sizes: Sequence[int]) -> "Tensor":
     (3, 2, 2)
     """
     return as_tensor(x).unflatten(axis, sizes)
-
-
-def _with_axes(name: str, x: Operand, least: int) -> "Tensor":
-    v = as_tensor(x)
-    if v.ndim < least:
-        raise ShapeError(f"{name}: got shape {v.shape}; expected at least {least} {'axis' if least == 1 else 'axes'}")
-    return v

@@ -1,6 +1,5 @@
 """Functions that order entries."""
 
-from operator import index
 from typing import TYPE_CHECKING
 
 from nestgrad.errors import ShapeError
@@ -70,11 +69,8 @@ def topk(x: Operand, k: int, axis: int = -1, largest: bool = True) -> "tuple[Ten
     ([4.0, 3.0], [2, 0])
     """
     x = as_tensor(x)
-    place = one_axis(x, axis, "topk")
-    size = x.shape[place]
-    if not 0 <= whole_number("topk", "k", k) <= size:
-        raise ShapeError(f"topk: got k={k!r} for {size} entries along axis {place}; expected an int from 0 to {size}")
-    values, positions = results("topk", x, k=index(k), axis=place, largest=bool(largest))
+    place, count = _counted("topk", x, axis, k, 0)
+    values, positions = results("topk", x, k=count, axis=place, largest=bool(largest))
     return values, positions
 
 
@@ -99,9 +95,15 @@ def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> "tup
     [3.0, 0]
     """
     x = as_tensor(x)
-    place = one_axis(x, axis, "kthvalue")
-    size = x.shape[place]
-    if not 1 <= whole_number("kthvalue", "k", k) <= size:
-        raise ShapeError(f"kthvalue: got k={k!r} for {size} entries along axis {place}; expected an int from 1 to {size}")
-    values, positions = results("ranked", x, ranks=(index(k) - 1,), axis=place)
+    place, rank = _counted("kthvalue", x, axis, k, 1)
+    values, positions = results("ranked", x, ranks=(rank - 1,), axis=place)
     return (values, positions) if keepdims else (values.squeeze(place), positions.squeeze(place))
+
+
+def _counted(name: str, x: "Tensor", axis: int, k: int, least: int) -> tuple[int, int]:
+    """The axis, and a number from ``least`` to its size."""
+    place = one_axis(x, axis, name)
+    size, count = x.shape[place], whole_number(name, "k", k)
+    if not least <= count <= size:
+        raise ShapeError(f"{name}: got k={k!r} for {size} entries along axis {place}; expected an int from {least} to {size}")
+    return place, count

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.ops.splitting import MOST, splitting, unstacking
-from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.axes import one_axis, with_axes
 from nestgrad.tensor.handle import Operand, as_tensor, make
 from nestgrad.tensor.places import integers
 
@@ -97,25 +97,18 @@ unbind = unstack
 
 def hsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
     """``split`` along the second axis, or along the only one."""
-    x = _with_axes("hsplit", x, 1)
+    x = with_axes("hsplit", x, 1)
     return split(x, sections, 1 if x.ndim > 1 else 0)
 
 
 def vsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
     """``split`` along the first of at least two axes."""
-    return split(_with_axes("vsplit", x, 2), sections, 0)
+    return split(with_axes("vsplit", x, 2), sections, 0)
 
 
 def dsplit(x: Operand, sections: int | Sequence[int]) -> "tuple[Tensor, ...]":
     """``split`` along the third axis."""
-    return split(_with_axes("dsplit", x, 3), sections, 2)
-
-
-def _with_axes(name: str, x: Operand, least: int) -> "Tensor":
-    v = as_tensor(x)
-    if v.ndim < least:
-        raise ShapeError(f"{name}: got shape {v.shape}; expected at least {least} {'axis' if least == 1 else 'axes'}")
-    return v
+    return split(with_axes("dsplit", x, 3), sections, 2)
 
 
 def _parts(x: "Tensor", sizes: Sequence[int], axis: int) -> "tuple[Tensor, ...]":

@@ -1,6 +1,7 @@
 """Methods that move whole slices about: flipped, rolled and repeated axes, triangles and diagonals."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
@@ -40,7 +41,7 @@ class Arranging(Handle):
         if axis is None:
             if len(shifts) != 1:
                 raise ShapeError(f"roll: got shift {shift} and no axis; expected one number. Try axis=(0, 1) for the axes of the shifts")
-            flat = self.b.roll(self.b.reshape(self.value, (self._size(),)), _around(shifts, (self._size(),)), (0,))
+            flat = self.b.roll(self.b.reshape(self.value, (prod(shape),)), _around(shifts, (prod(shape),)), (0,))
             return make(self.b, self.b.reshape(flat, shape), self.marks)
         axes = axes_of(len(shape), axis, "roll")
         shifts = shifts * len(axes) if len(shifts) == 1 else shifts
@@ -60,9 +61,10 @@ class Arranging(Handle):
         Raises:
             ShapeError: Negative numbers, or not as many as entries.
         """
+        shape = tuple(self.b.shape(self.value))
         if axis is None:
-            return make(self.b, self.b.reshape(self.value, (self._size(),)), self.marks).repeat(repeats, 0)
-        k, shape = one_axis(self, axis, "repeat"), tuple(self.b.shape(self.value))
+            return make(self.b, self.b.reshape(self.value, (prod(shape),)), self.marks).repeat(repeats, 0)
+        k = one_axis(self, axis, "repeat")
         times = integers("repeat", self.b, repeats)
         if any(n < 0 for n in times) or len(times) not in (1, shape[k]):
             raise ShapeError(
@@ -135,13 +137,6 @@ class Arranging(Handle):
         """
         line = self.diagonal(offset, axis1, axis2)
         return line.sum(-1)
-
-    def _size(self) -> int:
-        size = 1
-        for n in self.b.shape(self.value):
-            size *= n
-        return size
-
 
 def _around(shifts: Sequence[Any], sizes: Sequence[int]) -> tuple[int, ...]:
     """Shifts of less than once around."""

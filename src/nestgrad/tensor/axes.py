@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Handle
+from nestgrad.tensor.handle import Handle, Operand, as_tensor
+
+if TYPE_CHECKING:
+    from nestgrad.tensor.tensor import Tensor
 
 
 def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int, ...]:
@@ -49,6 +52,18 @@ def axis_of(rank: int, axis: Any, name: str) -> int:
     if axis is None or len(axes) != 1:
         raise ShapeError(f"{name}: got axis {axis!r}; expected one axis. Try .flatten() first, to take several")
     return axes[0]
+
+
+def with_axes(name: str, x: Operand, least: int) -> "Tensor":
+    """``x`` as a Tensor.
+
+    Raises:
+        ShapeError: If it has fewer axes than ``least``.
+    """
+    v = as_tensor(x)
+    if v.ndim < least:
+        raise ShapeError(f"{name}: got shape {v.shape}; expected at least {least} {'axis' if least == 1 else 'axes'}")
+    return v
 
 
 def shape_of(name: str, *shape: Any) -> tuple[int, ...]:

@@ -29,10 +29,7 @@ class Shaping(Handle):
         """
         wanted, have = shape_of("reshape", *shape), self._shape()
         total = prod(have)
-        if wanted.count(-1) == 1:
-            known = prod(n for n in wanted if n != -1)
-            if known > 0 and total % known == 0:
-                wanted = tuple(total // known if n == -1 else n for n in wanted)
+        wanted = _completed(wanted, total)
         if any(n < 0 for n in wanted) or prod(wanted) != total:
             raise ShapeError(f"reshape: got {wanted} for shape {have}; expected a shape with {total} entries, one of its sizes may be -1")
         return make(self.b, self.b.reshape(self.value, wanted), self.marks)
@@ -63,10 +60,8 @@ class Shaping(Handle):
         """
         shape = self._shape()
         k = axis_of(len(shape), axis, "unflatten")
-        wanted, n = shape_of("unflatten", sizes), shape[k]
-        known = prod(m for m in wanted if m != -1)
-        if wanted.count(-1) == 1 and known > 0 and n % known == 0:
-            wanted = tuple(n // known if m == -1 else m for m in wanted)
+        n = shape[k]
+        wanted = _completed(shape_of("unflatten", sizes), n)
         if not wanted or any(m < 0 for m in wanted) or prod(wanted) != n:
             raise ShapeError(f"unflatten: got sizes {wanted} for axis {k} of shape {shape}; expected sizes whose product is {n}")
         return self.reshape(*shape[:k], *wanted, *shape[k + 1 :])
@@ -133,3 +128,11 @@ class Shaping(Handle):
             value = b.ne(value, 0) if "bool" in str(wanted) else b.where(b.lt(value, 0), b.ceil(value), b.floor(value))
             return make(b, b.cast(value, wanted), NONE)
         return make(b, b.cast(value, wanted), self.marks)
+
+
+def _completed(sizes: tuple[int, ...], total: int) -> tuple[int, ...]:
+    """Sizes of ``total`` entries, where one may be -1; as they are, if they do not fit."""
+    if sizes.count(-1) != 1:
+        return sizes
+    known = prod(n for n in sizes if n != -1)
+    return tuple(total // known if n == -1 else n for n in sizes) if known > 0 and total % known == 0 else sizes
