@@ -63,9 +63,13 @@ def test_samples_that_passed_belong_to_functions_or_ops_of_the_page():
     assert not {name for name in users - shown if not hasattr(ng.Tensor, name)}
 
 
+FALLBACKS = 14
+"""One-kernel forms of other ops: ``mul_add``, ``triple``, and rules of activations, quotients and powers, for which parts do as well."""
+
+
 def test_few_ops_go_the_general_way_and_no_example_calls_one():
     found = [op.name for op in ops_page.fallbacks()]
-    assert len(found) < len(TABLE) / 10
+    assert len(found) <= FALLBACKS, "one more than there were: give it a rule for batches, or say here that it needs none"
     programs = "\n".join(path.read_text(encoding="utf-8") for path in (pages.ROOT / "examples").glob("*.py"))
     assert not [name for name in found if re.search(rf"\b{name}\(", programs)]
     assert not [name for name in found if hasattr(ng, name) or hasattr(ng.Tensor, name)], "users do not call them either"
@@ -90,7 +94,7 @@ class Watched(ng.NumpyBackend):
 
 @pytest.mark.parametrize("op", [op for op in TABLE.values() if op.kind is not Kind.COMPOSITE], ids=lambda op: op.name)
 def test_a_batch_is_one_call_of_the_op(op):
-    """No level loops over samples: fifty cost some operations more than one, those of the backend's defaults included."""
+    """No level loops over samples: fifty cost as many operations as one, and up to seven that arrange them."""
     base, sample = Watched(), op.samples.calls[0]
     arrays, params = sample.native(base)
     level = ng.Batched(base)
@@ -100,4 +104,4 @@ def test_a_batch_is_one_call_of_the_op(op):
     run(*(base.asarray(a) for a in arrays), **params)
     one, base.count = base.count, 0
     run(*(x.value for x in xs), **params)
-    assert 1 <= base.count < 2 * one + 20
+    assert 1 <= base.count <= one + 7
