@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import nestgrad as ng
-from benchmarks.ops_cases import POSITIVE, REAL, ROWS, by_rows, case, cases, draw, first, squared
+from benchmarks.ops_cases import POSITIVE, REAL, ROWS, SIZE, by_rows, case, cases, draw, first, squared
 
 _F = torch.nn.functional
 _RNG = np.random.default_rng(1)
@@ -70,11 +70,19 @@ cases({
     "hstack": (lambda x: ng.hstack([x, x]), lambda x: torch.hstack([x, x])),
     "vstack": (lambda x: ng.vstack([x, x]), lambda x: torch.vstack([x, x])),
     "dstack": (lambda x: ng.dstack([x, x]), lambda x: torch.dstack([x, x])),
+    "column_stack": (lambda x: ng.column_stack([x, x]), lambda x: torch.column_stack([x, x])),
+    "array_split": (lambda x: sum(part.sum(1) for part in ng.array_split(x, 3, 1)),
+                    lambda x: sum(part.sum(1) for part in torch.tensor_split(x, 3, 1))),
+    "sliding_window_view": (lambda x: ng.sliding_window_view(x, 4, axis=1).sum(2), lambda x: x.unfold(1, 4, 1).sum(2)),
+    "safe_where": (lambda x: ng.safe_where(x > 0, ng.exp, ng.sin, x), lambda x: torch.where(
+        x > 0, torch.where(x > 0, x, 1.0).exp(), torch.where(x > 0, 1.0, x).sin())),
 }, ROWS, square=True)  # fmt: skip
 case("broadcast_to", lambda x: torch.square(x.expand(1000, 1000)), draw(-1, 1, 1000),
      ours=lambda x: ng.square(ng.broadcast_to(x, (1000, 1000))), tolerance=2e-3)  # fmt: skip
 case("diag", squared(torch.diag), draw(-1, 1, 1000), ours=squared(ng.diag))
 case("diag_embed", squared(torch.diag_embed), draw(-1, 1, 100, 100), ours=squared(ng.diag_embed))
+case("meshgrid", lambda x, y: torch.meshgrid(x, y, indexing="ij")[0] * torch.meshgrid(x, y, indexing="ij")[1], draw(-1, 1, 1000),
+     draw(-1, 1, 1000), ours=lambda x, y: ng.meshgrid(x, y, indexing="ij")[0] * ng.meshgrid(x, y, indexing="ij")[1])  # fmt: skip
 case("unbind", lambda x: sum(torch.unbind(x, 0)) ** 2, draw(-1, 1, 10, 100_000), ours=lambda x: sum(ng.unbind(x, 0)) ** 2)
 
 # positions
@@ -101,6 +109,33 @@ cases({
     "index_add": (lambda x, y: ng.index_add(x, 1, _N["line"], y), lambda x, y: torch.index_add(x, 1, _T["line"], y)),
     "index_copy": (lambda x, y: ng.index_copy(x, 1, _N["line"], y), lambda x, y: torch.index_copy(x, 1, _T["line"], y)),
 }, ROWS, ROWS, square=True)  # fmt: skip
+
+_ORDER = np.argsort(_RNG.random((1000, 1000)), 1)
+_T["order"], _N["order"] = torch.from_numpy(_ORDER), ng.tensor(_ORDER, backend="torch")
+_KNOTS = np.linspace(-2.0, 2.0, 101).astype("float32")
+_T["knots"] = torch.from_numpy(_KNOTS)
+
+
+def _between(rng: np.random.Generator) -> np.ndarray:
+    """Numbers that are not so near to a knot that rounding decides on which side they are."""
+    return (rng.integers(0, 100, SIZE) + rng.uniform(0.1, 0.9, SIZE)) / 25.0 - 2.0
+
+
+def _interpolated(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """``ng.interp``, which torch does not have."""
+    k = (torch.searchsorted(_T["knots"], x.detach(), right=True) - 1).clamp_(0, 99)
+    left, right = _T["knots"][k], _T["knots"][k + 1]
+    return y[k] + (y[k + 1] - y[k]) * ((x - left) / (right - left))
+
+
+cases({
+    "scatter": (lambda x, y: ng.scatter(x, 1, _N["order"], y), lambda x, y: torch.scatter(x, 1, _T["order"], y)),
+    "put_along_axis": (lambda x, y: ng.put_along_axis(x, _N["order"], y, 1), lambda x, y: torch.scatter(x, 1, _T["order"], y)),
+}, ROWS, ROWS, square=True)  # fmt: skip
+case("put", lambda x, y: torch.index_put(x, (_T["line"],), y) ** 2, REAL, draw(-1, 1, 1000),
+     ours=lambda x, y: ng.put(x, _N["line"], y) ** 2)  # fmt: skip
+case("interp", lambda x, y: _interpolated(x, y) ** 2, _between, draw(-1, 1, 101),
+     ours=lambda x, y: ng.interp(x, _KNOTS, y) ** 2)  # fmt: skip
 
 # products
 

@@ -37,6 +37,23 @@ class Case:
 
 CASES: list[Case] = []
 
+WITHOUT = {
+    "makes arrays, with nothing to differentiate by": "tensor asarray from_numpy from_torch zeros ones full eye arange linspace zeros_like "
+    "ones_like full_like nn.one_hot",
+    "is constant": "sign floor ceil round trunc isnan isfinite isinf isposinf isneginf signbit equal not_equal less less_equal greater "
+    "greater_equal logical_not logical_and logical_or logical_xor argmax argmin argsort any all nonzero argwhere flatnonzero count_nonzero "
+    "searchsorted bucketize digitize heaviside",
+    "is another function under a second name, or two of them": "clip concatenate unstack hsplit vsplit dsplit fliplr flipud "
+    "extract nn.relu nn.sigmoid nn.log_sigmoid nn.softplus nn.tanh nn.softmax nn.log_softmax floor_divide divmod",
+    "is reshape, permute, broadcast_to or indexing": "ravel transpose swapaxes squeeze expand_dims unflatten atleast_1d atleast_2d "
+    "atleast_3d broadcast_arrays select compress",
+    "is in two dimensions": "nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d nn.adaptive_max_pool1d nn.adaptive_max_pool3d",
+    "is random, so that there is nothing to compare": "nn.dropout nn.dropout1d nn.dropout2d nn.dropout3d nn.alpha_dropout",
+    "has no second derivative in torch, or another": "nn.hardsigmoid nn.ctc_loss",
+    "is no operation": "get_backend checkpoint define custom_vjp custom_jvp",
+}
+"""Functions that have no row, by the reason."""
+
 
 def draw(low: float, high: float, *shape: int) -> Draw:
     """Uniform numbers."""

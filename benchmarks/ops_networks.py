@@ -96,3 +96,5 @@ cases({
 _PAIR = [draw(-1, 1, 1000, 1000)] * 2
 case("nn.cosine_similarity", _F.cosine_similarity, *_PAIR)
 case("nn.pairwise_distance", _F.pairwise_distance, *_PAIR)
+# torch.cdist has no second derivative
+case("nn.cdist", lambda x, y: (x[:, None] - y).square().sum(2).sqrt(), draw(-1, 1, 300, 16), draw(-1, 1, 200, 16))

@@ -1,5 +1,6 @@
 """The benchmarks run, and what they compare is equal. Times are for ``make bench``: none is looked at here."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -32,3 +33,22 @@ def test_a_benchmark_gives_its_table(name):
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n| ---") >= 1
+
+
+def test_every_function_is_measured_or_says_why_not(monkeypatch):
+    """And no reason is given for what is measured."""
+    pytest.importorskip("torch", reason="the tables compare with torch")
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks import ops
+    from benchmarks.ops_cases import WITHOUT
+
+    import nestgrad as ng
+
+    assert ops.ROWS, "which add the cases"
+    measured = {case.name.partition(",")[0] for case in ops.CASES}
+    excused = [name for names in WITHOUT.values() for name in names.split()]
+    functions = {f"{room}{name}" for room, module in (("", ng), ("nn.", ng.nn)) for name in module.__all__
+                 if inspect.isfunction(getattr(module, name))}  # fmt: skip
+    assert len(set(excused)) == len(excused) and set(excused) <= functions
+    assert not measured & set(excused)
+    assert functions == (measured & functions) | set(excused)
