@@ -87,6 +87,41 @@ def test_numbers_in_the_place_of_nan(double, nest):
     assert ng.nan_to_num(x).tolist() == [0.0, largest, -largest, 1.5] and ng.nan_to_num(double.tensor([1, 2])).tolist() == [1, 2]
 
 
+# what is linear in pieces: the function, points, values, slopes there
+PIECES = {
+    "heaviside by its value at 0": (
+        lambda t: ng.heaviside(np.array([-1.5, 0.0, 2.0, -0.0]), t), [0.3, 0.4, -0.3, -0.6], [0.0, 0.4, 1.0, -0.6], [0.0, 1.0, 0.0, 1.0],
+    ),
+    "copysign": (
+        lambda t: ng.copysign(t, np.array([-1.0, 2.0, -0.0, 0.0, -3.0])),
+        [1.5, -0.5, 2.0, -0.25, 0.0], [-1.5, 0.5, -2.0, 0.25, 0.0], [-1.0, -1.0, -1.0, -1.0, 0.0],
+    ),
+    "nan_to_num": (
+        lambda t: ng.nan_to_num(t, 7.0, 8.0, 9.0), [math.nan, math.inf, -math.inf, 1.5], [7.0, 8.0, 9.0, 1.5], [0.0, 0.0, 0.0, 1.0],
+    ),
+}  # fmt: skip
+slope = lambda f: ng.func.grad(lambda t: f(t).sum())
+tangent = lambda f: lambda t: ng.func.jvp(f, (t,), (ng.ones_like(t),))[1]
+MODES = {
+    "reverse": lambda f, t: [f(t), slope(f)(t), slope(slope(f))(t)],
+    "forward": lambda f, t: [f(t), tangent(f)(t), tangent(tangent(f))(t)],
+    "forward of reverse": lambda f, t: [f(t), slope(f)(t), tangent(slope(f))(t)],
+    "reverse of forward": lambda f, t: [f(t), tangent(f)(t), slope(tangent(f))(t)],
+    "series": lambda f, t: [c * k for c, k in zip(ng.func.taylor(f, t, ng.ones_like(t), 2), (1.0, 1.0, 2.0), strict=True)],
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", PIECES)
+def test_pieces_have_the_same_derivatives_in_all_modes(double, name, mode):
+    """Value and two derivatives of ``(1 + piece)^3``, by hand."""
+    f, points, values, slopes = PIECES[name]
+    v, s = 1.0 + np.array(values), np.array(slopes)
+    found = MODES[mode](lambda t: (1.0 + f(t)) ** 3, double.tensor(points))
+    for got, want in zip(found, (v**3, 3 * v**2 * s, 6 * v * s**2), strict=True):
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-15)
+
+
 def test_what_is_asked_of_a_number_is_a_constant(double, nest):
     x = nest(double, 1).tensor([math.nan, math.inf, -math.inf, -0.0, 2.0], requires_grad=True)
     for f, want in (
