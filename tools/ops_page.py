@@ -38,10 +38,9 @@ without a function is there for rules, and the last section says what for.
   `torch.nn.functional`. The names of their arguments and their conventions may differ.
 * *Kernel*: which of the two backends, NumPy's and PyTorch's, has one for the operation. Without it, a *default* computes it from other
   operations, or it is the *composite* of other operations that its entry says.
-* *Orders*: up to which order its derivatives are compared with finite differences, on the calls and special points that its entry
-  states, on all backends. Their number is under *samples*, and under *torch's* that of the samples of PyTorch's own database of
-  operations whose values, first and second derivatives agree. A constant has no
-  derivatives.
+* *Orders*: up to which order its derivatives are compared with finite differences at the calls that its entry states, and with
+  what it states at special points, on all backends. How many they are is under *samples*; *torch's* is the number of samples of
+  PyTorch's own database of operations whose values, first and second derivatives agree. A constant has no derivatives.
 * *Special points*: see [the table](conventions.md#all-points).
 
 """
