@@ -27,6 +27,7 @@ def split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tuple[Te
 
     Raises:
         ShapeError: A number of parts that does not divide the axis.
+        ArgumentError: See ``array_split``.
 
     >>> from nestgrad import arange
     >>> [part.tolist() for part in split(arange(6), 3)]
@@ -41,6 +42,9 @@ def split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tuple[Te
 
 def array_split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tuple[Tensor, ...]":
     """Like ``split``, where the number of parts need not divide the axis: the first ones are then longer by one.
+
+    Raises:
+        ArgumentError: Fewer than one part, or more than a million of fewer entries.
 
     >>> from nestgrad import arange
     >>> [part.tolist() for part in array_split(arange(5), 3)]
@@ -63,6 +67,9 @@ def array_split(x: Operand, sections: int | Sequence[int], axis: int = 0) -> "tu
 
 def chunk(x: Operand, chunks: int, axis: int = 0) -> "tuple[Tensor, ...]":
     """At most so many parts of one size, as ``torch.chunk``: all but the last have the size of the first.
+
+    Raises:
+        ArgumentError: Fewer than one part.
 
     >>> from nestgrad import arange
     >>> [part.tolist() for part in chunk(arange(5), 3)]
