@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.functions.shaping import concat, operands
+from nestgrad.tensor.axes import broadcast
 from nestgrad.tensor.handle import Operand, arrays, as_tensor, make
 
 if TYPE_CHECKING:
@@ -88,10 +89,8 @@ def broadcast_arrays(*xs: Operand) -> "tuple[Tensor, ...]":
         return ()
     b, values, marks = arrays("broadcast_arrays", *xs)
     shapes = [tuple(b.shape(v)) for v in values]
-    rank = max(map(len, shapes))
-    wide = [(1,) * (rank - len(s)) + s for s in shapes]
-    shape = tuple(next((s[k] for s in wide if s[k] != 1), 1) for k in range(rank))
-    if any(n not in (1, m) for s in wide for n, m in zip(s, shape, strict=True)):
+    shape = broadcast(shapes)
+    if shape is None:
         raise ShapeError(f"broadcast_arrays: got shapes {shapes}; expected sizes on each axis, from the last on, that are equal or 1")
     return tuple(make(b, v if s == shape else b.broadcast_to(v, shape), marks) for v, s in zip(values, shapes, strict=True))
 

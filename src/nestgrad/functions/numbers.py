@@ -4,11 +4,10 @@ What is said of ``functions.elementwise`` holds here, too. Where a function jump
 the jump.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from nestgrad.levels.coats import bare
 from nestgrad.tensor import rounding
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, test
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, reals, test
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -23,7 +22,7 @@ __all__ = [
 def _real(name: str, x: Operand, y: Operand) -> "Tensor":
     """An op of two operands for which integers and booleans become floats."""
     b, values, marks = meet(name, x, y)
-    floats: list[Any] = [v if is_scalar(v) or b.base.is_floating(bare(v)) else b.cast(v, b.base.default_dtype) for v in values]
+    floats = reals(b, values)
     if all(is_scalar(v) for v in floats):
         floats[0] = b.base.asarray(float(floats[0]))
     return make(b, getattr(b, name)(*floats), marks)

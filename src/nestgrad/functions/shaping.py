@@ -117,13 +117,13 @@ def stack(xs: Sequence[Operand], axis: int = 0) -> "Tensor":
     return make(b, b.stack(*values, axis=k), marks)
 
 
-MOST = 512
+_MOST = 512
 """How many arrays on levels one op takes. Each of its edges adds up the sizes of those before, so very many are joined in groups first."""
 
 
 def _joined(b: Any, values: Sequence[Any], axis: int) -> Any:
-    while len(values) > MOST and any(isinstance(v, Coat) for v in values):
-        values = [b.concat(*values[k : k + MOST], axis=axis) for k in range(0, len(values), MOST)]
+    while len(values) > _MOST and any(isinstance(v, Coat) for v in values):
+        values = [b.concat(*values[k : k + _MOST], axis=axis) for k in range(0, len(values), _MOST)]
     return b.concat(*values, axis=axis)
 
 

@@ -14,7 +14,7 @@ from nestgrad.functions.elementwise import relu, sigmoid, tanh
 from nestgrad.functions.reductions import log_softmax, softmax
 from nestgrad.tensor.arguments import number
 from nestgrad.tensor.axes import one_axis
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, is_scalar, make, real
+from nestgrad.tensor.handle import Operand, apply, as_tensor, first_beside, is_scalar, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -61,7 +61,7 @@ def prelu(x: Operand, weight: Operand, axis: int = 1) -> "Tensor":
     >>> prelu(-1.0, 0.25).item()
     -0.25
     """
-    x = as_tensor(x, weight.b if isinstance(weight, Handle) else None)
+    x = first_beside(x, weight)
     if not is_scalar(weight):
         weight = as_tensor(weight, x.b)
         if weight.size == 1:

@@ -8,6 +8,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.nn.dropping import dropout, probability
 from nestgrad.random import Generator
 from nestgrad.tensor.arguments import number
+from nestgrad.tensor.axes import broadcast
 from nestgrad.tensor.handle import Operand, apply, as_tensor, floating
 
 if TYPE_CHECKING:
@@ -77,20 +78,13 @@ def _checked(q: Shape, k: Shape, v: Shape) -> Shape:
     expected = "(..., L, E), (..., S, E) and (..., S, V)"
     if min(len(q), len(k), len(v)) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:
         raise ShapeError(f"scaled_dot_product_attention: got query {q}, key {k} and value {v}; expected {expected}")
-    lead: list[int] = []
-    for sizes in zip(*(_padded(s[:-2], max(len(q), len(k), len(v)) - 2) for s in (q, k, v)), strict=True):
-        wide = {n for n in sizes if n != 1}
-        if len(wide) > 1:
-            raise ShapeError(
-                f"scaled_dot_product_attention: got query {q}, key {k} and value {v}, whose leading axes do not broadcast; "
-                f"expected {expected}. Try enable_gqa=True if queries have more heads"
-            )
-        lead.append(wide.pop() if wide else 1)
+    lead = broadcast([q[:-2], k[:-2], v[:-2]])
+    if lead is None:
+        raise ShapeError(
+            f"scaled_dot_product_attention: got query {q}, key {k} and value {v}, whose leading axes do not broadcast; "
+            f"expected {expected}. Try enable_gqa=True if queries have more heads"
+        )
     return (*lead, q[-2], k[-2])
-
-
-def _padded(shape: Shape, rank: int) -> Shape:
-    return (*(1,) * (rank - len(shape)), *shape)
 
 
 def _mask(mask: "Tensor", query: "Tensor", scores: Shape) -> "Tensor":

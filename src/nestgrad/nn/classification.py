@@ -14,7 +14,7 @@ from nestgrad.nn.activations import log_sigmoid, log_softmax
 from nestgrad.nn.reduction import known, pair, reduced
 from nestgrad.tensor.arguments import number
 from nestgrad.tensor.gathering import bounded
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, floating, make
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, first_beside, floating, make
 from nestgrad.tensor.places import extremes, is_traced, whole
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def nll_loss(x: Operand, target: Operand, weight: Operand | None = None, ignore_
     >>> nll_loss(tensor([[-1.0, -2.0], [-3.0, -4.0]]), tensor([1, 0])).item()
     2.5
     """
-    x = _over(x, target)
+    x = first_beside(x, target)
     known("nll_loss", reduction)
     labels = _Labels("nll_loss", x, target, ignore_index)
     return labels.total(labels.picked(x), labels.weights(weight), reduction)
@@ -123,7 +123,7 @@ def cross_entropy(
     >>> cross_entropy(tensor([[0.0, 0.0]]), tensor([1])).item()
     0.6931471805599453
     """
-    x = _over(x, target)
+    x = first_beside(x, target)
     known("cross_entropy", reduction)
     label_smoothing = number("cross_entropy", "label_smoothing", label_smoothing)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -154,10 +154,6 @@ def _of_probabilities(log_p: "Tensor", target: "Tensor", axis: int, weight: Oper
         target = target * _weight("cross_entropy", weight, log_p.b, n).reshape(n, *(1,) * (log_p.ndim - axis - 1))
     loss = -apply("mul0", target, log_p).sum(axis)
     return reduced("cross_entropy", loss, reduction)
-
-
-def _over(x: Operand, target: Operand) -> "Tensor":
-    return as_tensor(x, target.b if isinstance(target, Handle) else None)
 
 
 def _classes(name: str, x: "Tensor") -> tuple[int, int]:

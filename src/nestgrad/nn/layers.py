@@ -6,7 +6,7 @@ from nestgrad.errors import ArgumentError, IndexRangeError, ShapeError
 from nestgrad.functions.choose import where
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor import products
-from nestgrad.tensor.handle import Operand, as_tensor, default_backend, is_scalar, make
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, default_backend, is_scalar, make
 from nestgrad.tensor.places import extremes, inside, known, whole
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def one_hot(indices: Operand, num_classes: int = -1) -> "Tensor":
     >>> one_hot([2, 0], 3).tolist()
     [[0, 0, 1], [1, 0, 0]]
     """
-    given = indices if hasattr(indices, "b") else None
-    b = default_backend(indices).dressed if given is None else given.b
+    b = indices.b if isinstance(indices, Handle) else default_backend(indices).dressed
     places = whole("one_hot", b, indices)
     if num_classes == -1:
         places = known("one_hot", b, places)

@@ -14,7 +14,7 @@ from nestgrad.functions.elementwise import maximum
 from nestgrad.nn.reduction import known, pair, reduced
 from nestgrad.tensor.arguments import number
 from nestgrad.tensor.axes import one_axis
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, make, real
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, make, real
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -110,7 +110,7 @@ def gaussian_nll_loss(
         eps: A smaller variance counts as ``eps``, and has derivative 0.
         reduction: See the module.
     """
-    p = as_tensor(x, target.b if isinstance(target, Handle) else None)
+    p = first_beside(x, target)
     far = p - target
     if far.shape != p.shape:
         raise ShapeError(f"gaussian_nll_loss: got shapes {p.shape} and {as_tensor(target).shape}; expected one that broadcasts to it")

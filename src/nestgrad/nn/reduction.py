@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING
 
 from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.levels.marks import NONE
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_floating, is_scalar, make
+from nestgrad.tensor.handle import Operand, as_tensor, first_beside, is_floating, is_scalar, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
-
-__all__: list[str] = []
 
 WAYS = ("mean", "sum", "none")
 
@@ -37,7 +35,7 @@ def pair(name: str, x: Operand, target: Operand) -> "tuple[Tensor, Operand]":
     Raises:
         ShapeError: If the shapes differ. Broadcasting would turn shapes ``(n,)`` and ``(n, 1)`` into ``n * n`` differences.
     """
-    x = as_tensor(x, target.b if isinstance(target, Handle) else None)
+    x = first_beside(x, target)
     if is_scalar(target):
         # an array in the dtype of x: what a rule computes of numbers alone would be rounded as the array library likes
         return x, make(x.b, x.b.base.asarray(target, x.dtype), NONE) if is_floating(x) else target

@@ -66,6 +66,14 @@ def with_axes(name: str, x: Operand, least: int) -> "Tensor":
     return v
 
 
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that several broadcast to; ``None`` if there is none."""
+    rank = max(map(len, shapes))
+    wide = [(1,) * (rank - len(s)) + s for s in shapes]
+    shape = tuple(next((n for n in sizes if n != 1), 1) for sizes in zip(*wide, strict=True))
+    return shape if all(n in (1, m) for s in wide for n, m in zip(s, shape, strict=True)) else None
+
+
 def shape_of(name: str, *shape: Any) -> tuple[int, ...]:
     """``f((2, 3))`` and ``f(2, 3)`` alike.
 

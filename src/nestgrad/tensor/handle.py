@@ -10,6 +10,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.mixing import settle
 from nestgrad.levels.reverse.node import Tracked
+from nestgrad.ops.shapes import NUMBERS
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
@@ -123,7 +124,7 @@ def constant(b: Any, x: Any, name: str) -> Any:
         ConversionError: A torch tensor that torch itself tracks.
     """
     if is_scalar(x):
-        return x if type(x) in (bool, int, float) else float(x)
+        return x if x.__class__ in NUMBERS else float(x)
     real_only(name, x)
     if not b.base.accepts(x):
         raise DTypeError(f"{name}: got {_named(x)}; expected a Tensor, a number or an array of {b.base!r}. Try {_instead(x)}")
@@ -181,6 +182,11 @@ def real(x: Handle) -> Any:
     return x.b.cast(x.value, x.b.base.default_dtype)
 
 
+def reals(b: Any, values: list[Any]) -> list[Any]:
+    """Values for a function of the reals, and Python numbers as they are."""
+    return [v if is_scalar(v) or b.base.is_floating(bare(v)) else b.cast(v, b.base.default_dtype) for v in values]
+
+
 def floating(x: Operand) -> "Tensor":
     """``x`` as a Tensor of floating-point numbers; see ``real``."""
     x = as_tensor(x)
@@ -220,7 +226,7 @@ def weak(b: Any, values: list[Any], xs: Sequence[Operand]) -> list[Any]:
     numbers alone, the first becomes an array.
     """
     if any(isinstance(x, float) for x in xs):
-        values = [v if is_scalar(v) or b.base.is_floating(bare(v)) else b.cast(v, b.base.default_dtype) for v in values]
+        values = reals(b, values)
     return [b.base.asarray(values[0]), *values[1:]] if all(is_scalar(v) for v in values) else values
 
 
@@ -249,7 +255,7 @@ def called() -> str:
 def first_beside(x: Operand, *others: Operand) -> "Tensor":
     """``x`` as a Tensor, over the backend of the others if one of them is a Tensor."""
     like = next((v for v in others if isinstance(v, Handle)), None)
-    return as_tensor(x, like.b if like is not None and not isinstance(x, Handle) else None)
+    return as_tensor(x, like.b if like is not None else None)
 
 
 def constant_of(x: Operand, b: Any) -> "Tensor":
