@@ -7,6 +7,7 @@ from nestgrad.functions import (
     along,
     arranging,
     choose,
+    comparisons,
     create,
     diagonals,
     elementwise,
@@ -29,6 +30,7 @@ from nestgrad.functions import (
 from nestgrad.functions.along import *
 from nestgrad.functions.arranging import *
 from nestgrad.functions.choose import *
+from nestgrad.functions.comparisons import *
 from nestgrad.functions.create import *
 from nestgrad.functions.diagonals import *
 from nestgrad.functions.elementwise import *
@@ -50,7 +52,7 @@ from nestgrad.functions.windows import *
 
 # Not assigned: mypy would take a list that it cannot read for an empty one.
 globals()["__all__"] = [
-    *create.__all__, *elementwise.__all__, *numbers.__all__, *special.__all__, *choose.__all__, *reductions.__all__,
+    *create.__all__, *elementwise.__all__, *numbers.__all__, *special.__all__, *comparisons.__all__, *choose.__all__, *reductions.__all__,
     *shaping.__all__, *products.__all__, *sorting.__all__, *arranging.__all__, *diagonals.__all__, *joining.__all__,
     *splitting.__all__, *along.__all__, *picking.__all__, *finding.__all__, *interpolation.__all__, *scans.__all__,
     *windows.__all__, *statistics.__all__, *integration.__all__,

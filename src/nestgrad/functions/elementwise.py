@@ -2,8 +2,8 @@
 
 What holds for all: arguments are Tensors, numbers or arrays, which broadcast as in NumPy. The result has the broadcast shape, and the
 dtype of the argument: a Python number never changes a floating dtype, and integers become floats where the mathematics asks for it.
-Functions of the reals are differentiable at every order; comparisons, logic, ``sign`` and roundings are constants. Where a derivative is
-infinite at a finite point (``sqrt`` at 0) it comes out as infinity, unless the cotangent is 0: then it is 0.
+Functions of the reals are differentiable at every order; ``sign`` and roundings are constants. Where a derivative is infinite at a finite
+point (``sqrt`` at 0) it comes out as infinity, unless the cotangent is 0: then it is 0.
 
 Raises, all of them: ``ShapeError`` if shapes do not broadcast, ``LevelError`` for tensors over different base backends.
 """
@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, called, can_meet, constant, is_scalar, test
+from nestgrad.tensor.handle import Handle, Operand, apply, as_tensor, called, can_meet, constant, is_scalar
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "add", "subtract", "multiply", "divide", "negative", "power", "reciprocal", "square", "sqrt", "rsqrt", "exp", "expm1", "log", "log1p",
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "relu",
-    "abs", "maximum", "minimum", "clamp", "clip", "sign", "floor", "ceil", "round", "isnan", "isfinite", "equal", "not_equal", "less",
-    "less_equal", "greater", "greater_equal", "logical_not", "logical_and", "logical_or",
+    "abs", "maximum", "minimum", "clamp", "clip", "sign", "floor", "ceil", "round",
 ]  # fmt: skip
 
 _AT_ONCE = (Handle, int, float)
@@ -272,58 +271,3 @@ def round(x: Operand, decimals: int = 0) -> "Tensor":
     (0.0, 2.7)
     """
     return as_tensor(x).round(decimals)
-
-
-def isnan(x: Operand) -> "Tensor":
-    """Whether an entry is NaN."""
-    return as_tensor(x).isnan()
-
-
-def isfinite(x: Operand) -> "Tensor":
-    """Whether an entry is neither infinite nor NaN."""
-    return as_tensor(x).isfinite()
-
-
-def equal(x: Operand, y: Operand) -> "Tensor":
-    """``x == y``; NaN equals nothing."""
-    return test("eq", x, y)
-
-
-def not_equal(x: Operand, y: Operand) -> "Tensor":
-    """``x != y``; NaN differs from everything."""
-    return test("ne", x, y)
-
-
-def less(x: Operand, y: Operand) -> "Tensor":
-    """``x < y``."""
-    return test("lt", x, y)
-
-
-def less_equal(x: Operand, y: Operand) -> "Tensor":
-    """``x <= y``."""
-    return test("le", x, y)
-
-
-def greater(x: Operand, y: Operand) -> "Tensor":
-    """``x > y``."""
-    return test("gt", x, y)
-
-
-def greater_equal(x: Operand, y: Operand) -> "Tensor":
-    """``x >= y``."""
-    return test("ge", x, y)
-
-
-def logical_not(x: Operand) -> "Tensor":
-    """True where ``x`` is False or zero."""
-    return test("logical_not", x)
-
-
-def logical_and(x: Operand, y: Operand) -> "Tensor":
-    """True where neither is False or zero."""
-    return test("logical_and", x, y)
-
-
-def logical_or(x: Operand, y: Operand) -> "Tensor":
-    """True where not both are False or zero."""
-    return test("logical_or", x, y)

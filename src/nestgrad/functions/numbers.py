@@ -7,15 +7,14 @@ the jump.
 from typing import TYPE_CHECKING
 
 from nestgrad.tensor import rounding
-from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, reals, test
+from nestgrad.tensor.handle import Handle, Operand, as_tensor, is_scalar, make, meet, reals
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
 
 __all__ = [
     "cbrt", "exp2", "log2", "log10", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "float_power", "positive", "hypot", "atan2", "deg2rad",
-    "rad2deg", "trunc", "frac", "remainder", "fmod", "floor_divide", "divmod", "copysign", "heaviside", "nan_to_num", "isinf", "isposinf",
-    "isneginf", "signbit", "logical_xor",
+    "rad2deg", "trunc", "frac", "remainder", "fmod", "floor_divide", "divmod", "copysign", "heaviside", "nan_to_num",
 ]  # fmt: skip
 
 
@@ -206,28 +205,3 @@ def nan_to_num(x: Operand, nan: float = 0.0, posinf: float | None = None, neginf
         neginf: What stands for minus infinity; ``None`` is the smallest.
     """
     return as_tensor(x).nan_to_num(nan, posinf, neginf)
-
-
-def isinf(x: Operand) -> "Tensor":
-    """Whether an entry is infinite."""
-    return as_tensor(x).isinf()
-
-
-def isposinf(x: Operand) -> "Tensor":
-    """Whether an entry is positive infinity."""
-    return test("isposinf", x)
-
-
-def isneginf(x: Operand) -> "Tensor":
-    """Whether an entry is negative infinity."""
-    return test("isneginf", x)
-
-
-def signbit(x: Operand) -> "Tensor":
-    """Whether an entry is negative, the zero that has a sign too."""
-    return as_tensor(x).signbit()
-
-
-def logical_xor(x: Operand, y: Operand) -> "Tensor":
-    """True where one of the two is False or zero, and the other is not."""
-    return test("logical_xor", x, y)
