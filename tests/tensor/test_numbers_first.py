@@ -51,3 +51,11 @@ def test_an_array_is_clamped_by_tensors(base):
     got = ng.clamp(np.array([3.0, 3.0], np.float32), 0.0, high)
     assert got.backend == base and got.tolist() == [1.0, 2.0]
     assert got.wrt(high).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("integral", [ng.trapezoid, ng.cumulative_trapezoid])
+def test_an_array_of_samples_meets_their_places_on_the_backend_of_these(integral, base):
+    places = ng.Autodiff(base).tensor([0.0, 1.0, 3.0], requires_grad=True)
+    got = integral(np.array([1.0, 2.0, 4.0]), places)
+    assert got.backend == base and got.level == 1
+    assert got.reshape(-1)[-1].item() == 1.5 + 6.0

@@ -68,26 +68,24 @@ def cumulative_trapezoid(
     >>> cumulative_trapezoid(tensor([1.0, 2.0, 4.0]), initial=0.0).tolist()
     [0.0, 1.5, 4.5]
     """
-    k = one_axis(as_tensor(y), axis, "cumulative_trapezoid")
-    out = _pieces("cumulative_trapezoid", y, x, dx, k).cumsum(k)
+    samples = first_beside(y, x, dx)
+    k = one_axis(samples, axis, "cumulative_trapezoid")
+    out = _pieces("cumulative_trapezoid", samples, None if x is None else constant_of(x, samples.b), dx, k).cumsum(k)
     if initial is None:
         return out
     first = as_tensor(initial, out.b).astype(out.dtype)
     return concat([first.broadcast_to(tuple(1 if i == k else n for i, n in enumerate(out.shape))), out], axis=k)
 
 
-def _pieces(name: str, y: Operand, x: Operand, dx: Operand, axis: int) -> "Tensor":
-    """What lies under each piece of ``y``."""
-    samples = as_tensor(y)
-    k = one_axis(samples, axis, name)
+def _pieces(name: str, samples: "Tensor", places: "Tensor | None", dx: Operand, k: int) -> "Tensor":
+    """What lies under each piece between samples along axis ``k``."""
     n = samples.shape[k]
     lead = (slice(None),) * k
     heights = samples[(*lead, slice(1, None))] + samples[(*lead, slice(0, max(n - 1, 0)))]
-    if x is None:
+    if places is None:
         if is_scalar(dx):
             return heights * (float(dx) / 2)
         return heights * constant_of(dx, samples.b) / 2
-    places = constant_of(x, samples.b)
     if places.ndim != 1:
         if places.ndim < samples.ndim - k or places.shape[k - samples.ndim] != n:
             raise ShapeError(f"{name}: got places of shape {places.shape} for shape {samples.shape}; expected {n} along axis {k}")
