@@ -24,8 +24,7 @@ RTOL_DIFFERENCES = 1e-5
 
 REFUSED = {
     "of an array with 0 axes": "an axis of an array without axes: an error here, as in NumPy",
-    "twice": "a place that is named twice, where the last value would stay: an error here",
-    "expected numbers from 0 to": "padding by a negative number from the other end: an error here",
+    "in mode 'circular' for an axis of": "padding by a negative number from the other end: an error here",
     "expected a positive number, or inf": "vectors divided by a norm of power 0 or less: an error here",
     "expected (N, C, ...)": "a batch of one axis: an error here",
     "the first two of samples and channels": "channels without an axis of samples: an error here",

@@ -144,7 +144,22 @@ def by_nestgrad(call: Callable[..., Any], backend: Any, sample: Any, seed: int) 
     Raises:
         LeftOut: If the sample asks for what we do not have.
     """
-    stack = ng.Autodiff(ng.Autodiff(backend))
+    results, inputs = results_of(call, ng.Autodiff(ng.Autodiff(backend)), sample)
+    found = Derivatives([np.asarray(r.numpy() if isinstance(r, ng.Tensor) else r) for r in results])
+    if not inputs:
+        return found
+    rng = np.random.default_rng(seed)
+    weights = _weights(rng, [v.shape for v in found.values])
+    directions = _weights(rng, [x.shape for x in inputs])
+    first = _by(results, weights, inputs)
+    found.first = [np.zeros(x.shape) if g is None else g.numpy() for g, x in zip(first, inputs, strict=True)]
+    second = _by(first, directions, inputs)
+    found.second = [np.zeros(x.shape) if h is None else h.numpy() for h, x in zip(second, inputs, strict=True)]
+    return found
+
+
+def results_of(call: Callable[..., Any], stack: Any, sample: Any) -> tuple[list[Any], list[ng.Tensor]]:
+    """What we give for a sample, and the inputs that require gradients."""
     inputs: list[ng.Tensor] = []
 
     def made(leaf: Any) -> Any:
@@ -162,18 +177,7 @@ def by_nestgrad(call: Callable[..., Any], backend: Any, sample: Any, seed: int) 
         return tuple(leaf) if isinstance(leaf, torch.Size) else leaf
 
     args, kwargs = mapped(made, (sample.input, *sample.args)), mapped(made, sample.kwargs)
-    results = list(leaves(call(*args, **kwargs)))
-    found = Derivatives([np.asarray(r.numpy() if isinstance(r, ng.Tensor) else r) for r in results])
-    if not inputs:
-        return found
-    rng = np.random.default_rng(seed)
-    weights = _weights(rng, [v.shape for v in found.values])
-    directions = _weights(rng, [x.shape for x in inputs])
-    first = _by(results, weights, inputs)
-    found.first = [np.zeros(x.shape) if g is None else g.numpy() for g, x in zip(first, inputs, strict=True)]
-    second = _by(first, directions, inputs)
-    found.second = [np.zeros(x.shape) if h is None else h.numpy() for h, x in zip(second, inputs, strict=True)]
-    return found
+    return list(leaves(call(*args, **kwargs))), inputs
 
 
 def _by(results: list[Any], weights: Arrays, inputs: list[ng.Tensor]) -> list[Any]:

@@ -37,8 +37,8 @@ def _instance_norm(
     x: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None, use_input_stats: bool = True,
     momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """Running statistics do not enter where those of the input are used."""
-    only(use_input_stats, "an instance norm with given statistics")
+    """Running statistics do not enter where those of the input are used, as in all samples."""
+    assert use_input_stats
     return ng.nn.instance_norm(x, weight=weight, bias=bias, eps=eps)
 
 
@@ -61,13 +61,7 @@ entry("cdist", "nn.cdist", lambda x, y, p, mode: ng.nn.cdist(x, y, p), parts=2)
 entries(_F + "pixel_shuffle", _F + "pixel_unshuffle", within="nn.")
 
 
-def _embedding(weight: Any, index: Any, max_norm: Any = None, padding_idx: Any = None, scale_grad_by_freq: bool = False) -> Any:
-    only(max_norm is None, "an embedding that changes its weights")
-    only(not scale_grad_by_freq, "gradients that are none of the function, but divided by how often a row is named")
-    return ng.nn.embedding(index, weight, padding_idx)
-
-
-entry(_F + "embedding", "nn.embedding", _embedding)
+entry(_F + "embedding", "nn.embedding", lambda weight, index: ng.nn.embedding(index, weight))
 
 
 def _dropped(name: str) -> Any:

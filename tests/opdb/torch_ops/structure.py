@@ -76,14 +76,7 @@ entry("masked_select", "masked_select", lambda x, mask: ng.masked_select(x, mask
 entry("scatter_add", "scatter_add", lambda x, dim, index, src: ng.scatter_add(x, dim, index, src))
 
 
-def _scatter(x: Any, dim: int, index: Any, src: Any, reduce: str | None = None) -> Any:
-    if reduce == "add":
-        return ng.scatter_add(x, dim, index, src)
-    only(reduce is None, "scatter that multiplies: scatter_reduce in torch as here")
-    return ng.scatter(x, dim, index, src)
-
-
-entry("scatter", "scatter", _scatter)
+entry("scatter", "scatter", lambda x, dim, index, src: ng.scatter(x, dim, index, src))
 for _name in ("sum", "amin", "amax"):
     entry(f"scatter_reduce|{_name}", "scatter_reduce", lambda x, dim, index, src, reduce, include_self=True: _reduced(
         x, dim, index, src, reduce, include_self))  # fmt: skip
