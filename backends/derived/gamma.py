@@ -15,6 +15,7 @@ from nestgrad.backends.derived.elementary import Elementary
 from nestgrad.backends.primitives import Value
 
 _STEPS = 10
+_HIGH = 20  # above, poles beside the nearest ones add nothing to a derivative of the cotangent
 _EULER = 0.57721566490153286061
 
 
@@ -72,24 +73,38 @@ class Gamma(Elementary):
         if n == 0:
             return self.digamma(x)
         right = self.lt(0, x)
-        out = self.scale(self._hurwitz(self.where(right, x, self.sub(1, x)), n + 1), (-1.0) ** (n + 1) * math.factorial(n))
+        unit, rest = factorial(n)
+        out = self.scale(self._hurwitz(self.where(right, x, self.sub(1, x)), n + 1, unit), (-1.0) ** (n + 1) * rest)
         mirror = self._mirror(self.where(right, 0.5, x), n)
         return self.where(right, out, self.sub(out if n % 2 == 0 else self.neg(out), mirror))
 
-    def _hurwitz(self, x: Value, s: int) -> Value:
-        """``sum 1 / (x + k)^s`` by Euler and Maclaurin, ``x`` positive."""
+    def _hurwitz(self, x: Value, s: int, unit: float) -> Value:
+        """``sum (unit / (x + k))^s`` by Euler and Maclaurin, ``x`` positive."""
         steps = _STEPS + s // 2
         total = None
         for k in range(steps):
-            term = self.powi(self.reciprocal(self.add(x, float(k))), s)
+            term = self.powi(self.div(unit, self.add(x, float(k))), s)
             total = term if total is None else self.add(total, term)
         w = self.reciprocal(self.add(x, float(steps)))
         tail = self.mul(_series(self, self.square(w), remainders(s, 11)), self.square(w))
         inner = self.add(self.add(self.scale(w, 0.5), 1 / (s - 1)), tail)
-        return self.add(total, self.mul(inner, self.powi(w, s - 1)))
+        return self.add(total, self.mul0(self.powi(self.scale(w, unit), s - 1), self.scale(inner, unit)))  # nothing, of an infinite series
 
     def _mirror(self, x: Value, n: int) -> Value:
-        """The ``n``-th derivative of ``pi cot(pi x)``, a polynomial in the cotangent."""
+        """The ``n``-th derivative of ``pi cot(pi x)``, a polynomial in the cotangent; of high order by the poles."""
+        if n > _HIGH:
+            unit, rest = factorial(n)
+            r, total = self.sub(x, self.round(x)), None
+            near = self.abs(r)
+            far = self.sub(1, near)  # on the other side
+            for k in range(3):
+                one, two = (self.powi(self.div(unit, self.add(v, float(k))), n + 1) for v in (near, far))
+                both = self.add(one, two) if n % 2 else self.sub(one, two)
+                total = both if total is None else self.add(total, both)
+            if n % 2:
+                return self.scale(total, -rest)
+            total = self.where(self.eq(near, far), 0, total)  # halfway, even where both are infinite
+            return self.mul(total, self.where(self.lt(r, 0), -rest, rest))
         sine, cosine = turned(self, x)
         c = self.div(cosine, sine)
         coefficients = cotangents(n)
@@ -112,6 +127,14 @@ def _series(b: Any, x: Value, coefficients: Sequence[Any]) -> Value:
     for c in reversed(coefficients[:-1]):
         out = b.add(b.mul(x, out), float(c))
     return out
+
+
+@cache
+def factorial(n: int) -> tuple[float, float]:
+    """``u`` and ``r`` with ``n! = u^(n+1) r``: powers of ``u / x`` are in range where ``n! / x^(n+1)`` is."""
+    whole = math.factorial(n)
+    unit = 1.0 if n <= 8 else math.exp(math.log(whole) / (n + 1))
+    return unit, float(whole / Fraction(unit) ** (n + 1))
 
 
 @cache

@@ -72,6 +72,8 @@ class Special(Backend):
     def polygamma(self, x: Value, n: int) -> Value:
         if n == 0:
             return torch.digamma(x)
+        if n > 8:  # where powers leave the range of single precision
+            return super().polygamma(x, n)
         # torch's trigamma has nine digits, and its zeta is slow: a sum and its remainder after Euler and Maclaurin
         s, double = n + 1, x.dtype == torch.float64
         steps, terms = (_STEPS + s // 2, 11) if double else (4 + s // 2, 5)

@@ -140,3 +140,20 @@ def test_whole_quotients_of_integers_and_floats(backend):
         np.testing.assert_array_equal(b.to_numpy(b.floor_divide(b.asarray(left), b.asarray(right))), left // right)
     got = b.to_numpy(b.floor_divide(b.asarray([1.0, -1.0, -1e-300]), b.asarray([0.1, np.inf, 1e300])))
     np.testing.assert_array_equal(got, np.floor_divide([1.0, -1.0, -1e-300], [0.1, np.inf, 1e300]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n", [9, 20, 21, 40, 100, 171, 400, 1000])
+@pytest.mark.parametrize("kind", [NumpyBackend, TorchBackend])
+def test_high_orders_of_polygamma_are_in_range_where_their_values_are(kind, n, dtype):
+    """Factorials and powers leave the range of numbers long before their product does, in single precision from 20 on."""
+    b, points = kind(dtype=dtype), [0.5, 1.0, 3.0, 50.0, 300.0, 1e4, -0.25, -2.75, -4.5]
+    info = np.finfo(dtype)
+    with mp.workdps(700), np.errstate(all="ignore"):  # what cancels between poles
+        right = [mp.psi(n, mp.mpf(x)) for x in points]
+        got = b.to_numpy(b.polygamma(b.asarray(points), n))
+        for value, want in zip(got, right, strict=True):
+            if info.tiny < abs(want) < info.max:
+                assert abs((mp.mpf(float(value)) - want) / want) < 2 * n * info.eps  # a rounded quotient to the power n + 1
+            else:
+                assert not np.isfinite(value) if abs(want) > 1 else abs(value) <= info.tiny

@@ -71,6 +71,7 @@ def digamma(x: Operand) -> "Tensor":
 
 def polygamma(n: int, x: Operand) -> "Tensor":
     """The ``n``-th derivative of ``digamma``; that one itself is ``n = 0``. From ``n = 171`` on it is beyond double precision near 1.
+    Costs sums of ``10 + n / 2`` terms.
 
     Raises:
         OrderError: If ``n`` is no whole number from 0 to 1000.
