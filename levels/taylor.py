@@ -144,12 +144,12 @@ class Taylor(Level):
         return value
 
 
-def checked_order(name: str, order: Any) -> int:
-    """``order``, if it is a positive int.
+def checked_order(name: str, order: Any, least: int = 1) -> int:
+    """``order``, if it is an int from ``least`` on.
 
     Raises:
         OrderError: If it is not.
     """
-    if not isinstance(order, int) or isinstance(order, bool) or order < 1:
-        raise OrderError(f"{name}: got order {order!r}; expected an int from 1 on. The value itself needs no level")
+    if not isinstance(order, int) or isinstance(order, bool) or order < least:
+        raise OrderError(f"{name}: got order {order!r}; expected an int from {least} on. The value itself needs no level")
     return order

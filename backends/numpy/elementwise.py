@@ -86,7 +86,9 @@ class Elementwise(Backend):
 
     def mul0(self, x: Value, y: Value) -> Value:
         with np.errstate(all="ignore"):
-            return _zero_where_zero(x, np.multiply(x, y))
+            product = np.multiply(x, y)
+            smaller = isinstance(y, np.ndarray) and y.dtype == product.dtype and y.size < product.size
+            return _zero_where_zero(x, product, y if smaller else product)
 
     def mul00(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(y, self.mul0(x, y))
@@ -116,9 +118,9 @@ class Elementwise(Backend):
         return np.multiply(g, 1 - t)
 
 
-def _zero_where_zero(x: Any, product: Any) -> Any:
-    """``product`` with 0 where ``x`` is 0; one cheap pass unless an element is infinite, NaN or huge."""
-    flat = product.ravel("K")
+def _zero_where_zero(x: Any, product: Any, witness: Any = None) -> Any:
+    """``product`` with 0 where ``x`` is 0; one cheap pass unless an element of it, or of the other factor, is infinite, NaN or huge."""
+    flat = (product if witness is None else witness).ravel("K")
     if np.isfinite(flat.dot(flat)):  # NaN and inf survive a sum of squares
         return product
     return np.where(np.equal(x, 0), product.dtype.type(0), product)

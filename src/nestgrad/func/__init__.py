@@ -10,9 +10,15 @@ go to the backend of the Tensors beside them, or else of those that the function
 
 from nestgrad.func.forward import jvp, linearize
 from nestgrad.func.jacobians import hessian, jacfwd, jacrev
+from nestgrad.func.jets import jets
 from nestgrad.func.mapping import vmap
+from nestgrad.func.partial import derivative
 from nestgrad.func.reverse import grad, value_and_grad, vjp
 from nestgrad.func.series import taylor
+from nestgrad.func.stop import stop_gradient
 from nestgrad.func.tracing import call, trace
 
-__all__ = ["grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor", "trace", "call"]
+__all__ = [
+    "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor", "jets", "derivative",
+    "stop_gradient", "trace", "call",
+]

@@ -1,0 +1,206 @@
+"""Collapsed Taylor mode: a weighted sum, over many directions, of the last coefficient of the Taylor series along each of them.
+
+The last coefficient enters each op linearly: coefficient K of ``f(x)`` is ``f'(x_0) x_K`` and something that reads the lower ones alone. So
+the sum over the directions can be carried instead of its terms (Dangel et al., "Collapsing Taylor Mode Automatic Differentiation", 2025).
+With K = 2 and unit directions that is the forward Laplacian (Li et al., "A computational framework for neural network-based variational
+Monte Carlo with Forward Laplacian", 2024): value, Jacobian and Laplacian in one run.
+
+The lower coefficients of all directions are one value, in the coat of a batch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.batched import Batch
+from nestgrad.levels.pushforward import push
+from nestgrad.levels.recurrence import Lazy, Scope
+from nestgrad.ops.table import Kind, Op
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lanes:
+    """The directions of a run.
+
+    Attributes:
+        tape: Of the batch that they are.
+        size: How many there are.
+        weights: A value of shape ``(size,)``; ``None``: ones.
+        order: How many coefficients there are for each, the last of them summed.
+    """
+
+    tape: Tape
+    size: int
+    weights: Any
+    order: int
+
+    def summed(self, b: Any, p: Any) -> Any:
+        """The weighted sum of ``p`` over the directions."""
+        if isinstance(p, Batch) and p.tape is self.tape:
+            if self.weights is None:
+                return b.sum(p.value, (0,))
+            shape = tuple(b.shape(p.value))
+            rows = b.matmul(b.reshape(self.weights, (1, self.size)), b.reshape(p.value, (self.size, _count(shape[1:]))))
+            return b.reshape(rows, shape[1:])
+        return b.scale(p, float(self.size)) if self.weights is None else b.mul(p, b.sum(self.weights, (0,)))
+
+
+class Jets(Coat):
+    """A value, its Taylor coefficients below the last for all directions, and the sum of the last ones."""
+
+    __slots__ = ("lanes", "terms", "top")
+    lanes: Lanes
+    terms: tuple[Any, ...]
+    top: Any
+
+    @property
+    def more(self) -> Any:
+        """The coefficients that are not zero."""
+        return tuple([t for t in (*self.terms, self.top) if t is not None])
+
+    def over(self, inner: Any) -> "Jets":
+        """The same coefficients beside another inner value."""
+        return jets(self.tape, self.lanes, inner, self.terms, self.top)
+
+    def mapped(self, f: Callable[[Any], Any]) -> "Jets":
+        """``f`` on value and coefficients."""
+        terms = [None if t is None else f(t) for t in self.terms]
+        return jets(self.tape, self.lanes, f(self.value), terms, None if self.top is None else f(self.top))
+
+    def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """The lower coefficients as in Taylor mode, and what they and the last ones give for the sum."""
+        tape = self.tape
+        mine = [a if isinstance(a, Jets) and a.tape is tape else None for a in args]
+        values = [a if jet is None else jet.value for a, jet in zip(args, mine, strict=True)]
+        if op.kind is Kind.CONSTANT:
+            return b.run(op, values, params)
+        moving = [i for i, jet in enumerate(mine) if jet is not None]
+        if op.kind is Kind.LINEAR or (op.kind is Kind.BILINEAR and len(moving) == 1):
+            return self._linear(b, op, mine, values, params)
+        if op.kind is Kind.ELEMENTWISE and len(moving) == 1:
+            return self._composed(b, op, moving[0], mine, values, params)
+        return self._by_series(b, op, mine, values, params)
+
+    def _linear(self, b: Any, op: Op, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+        """The op on each coefficient."""
+        out = b.run(op, values, params)
+        rows = [
+            push(b, op, values, [None if jet is None else jet.coefficient(k) for jet in mine], out, params)
+            for k in range(1, self.lanes.order + 1)
+        ]
+        return self._made(out, rows[:-1], rows[-1])
+
+    def _composed(
+        self, b: Any, op: Op, i: int, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]
+    ) -> Any:
+        """An op entry by entry, of one argument that moves: its own series, which no direction enters, composed with that of the argument."""
+        lanes, x = self.lanes, mine[i]
+        assert x is not None
+        outer = self._own(b, op, i, values, params)
+        rows: list[Any] = [None] * (lanes.order - 1)
+        top = None if x.top is None else _times(b, x.top, outer[1])
+        for m, power in enumerate(powers(b, x.terms, lanes.order), 1):
+            if outer[m] is not None:
+                for k, p in enumerate(power[:-1]):
+                    rows[k] = _plus(b, rows[k], _times(b, p, outer[m]))
+                if power[-1] is not None:
+                    top = _plus(b, top, _times(b, lanes.summed(b, power[-1]), outer[m]))
+        return self._made(outer[0], rows, top)
+
+    def _own(self, b: Any, op: Op, i: int, values: Sequence[Any], params: tuple[Any, ...]) -> list[Any]:
+        """The Taylor coefficients of the op at its value, by one argument."""
+        order = self.lanes.order
+        scope = Scope(b, self.tape, not any(isinstance(v, Coat) for v in values))
+        try:
+            one = b.base.full(tuple(b.shape(values[i])), 1.0, b.dtype(values[i]))
+            given = [scope.known([v, one]) if k == i else v for k, v in enumerate(values)]
+            out = scope.run(op, given, params)
+            return [out[k] for k in range(order + 1)] if isinstance(out, Lazy) else [out, *[None] * order]
+        finally:
+            scope.close()
+
+    def _by_series(self, b: Any, op: Op, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]) -> Any:
+        """Any op: its series for all directions, with zero for the last coefficients, and its tangent for these."""
+        order = self.lanes.order
+        scope = Scope(b, self.tape, False)
+        try:
+            given = [v if jet is None else scope.known([v, *jet.terms]) for v, jet in zip(values, mine, strict=True)]
+            found = scope.run(op, given, params)
+            several = found if op.results else (found,)
+            table = [[p[k] for k in range(order + 1)] if isinstance(p, Lazy) else [p, *[None] * order] for p in several]
+        finally:
+            scope.close()
+        tops = [None if jet is None else jet.top for jet in mine]
+        outs = tuple(row[0] for row in table)
+        last: Any = (None,) * len(outs)
+        if any(t is not None for t in tops):
+            pushed = push(b, op, values, tops, outs if op.results else outs[0], params)
+            last = pushed if op.results else (pushed,)
+        made = [
+            self._made(row[0], row[1:-1], top if row[-1] is None else _plus(b, top, self.lanes.summed(b, row[-1])))
+            for row, top in zip(table, last, strict=True)
+        ]
+        return tuple(made) if op.results else made[0]
+
+    def coefficient(self, k: int) -> Any:
+        """Coefficient ``k``, from 1 on: for all directions, or the sum of the last."""
+        return self.top if k == self.lanes.order else self.terms[k - 1]
+
+    def _made(self, value: Any, terms: Sequence[Any], top: Any) -> Any:
+        if top is None and all(t is None for t in terms):
+            return value
+        return jets(self.tape, self.lanes, value, terms, top)
+
+
+def jets(tape: Tape, lanes: Lanes, value: Any, terms: Sequence[Any], top: Any) -> Jets:
+    """A coat; value and sum wear coats of older tapes than that of the directions, the terms its batch too."""
+    coat = Jets()
+    coat.tape, coat.lanes, coat.value, coat.terms, coat.top = tape, lanes, value, tuple(terms), top
+    return coat
+
+
+def powers(b: Any, terms: Sequence[Any], order: int) -> Iterator[list[Any]]:
+    """The powers of ``terms[0] t + terms[1] t^2 + ...``, from the first to that of ``order``: of each the coefficients 1 to ``order``."""
+    first = [*terms, *[None] * (order - len(terms))]
+    power = first
+    for m in range(1, order + 1):
+        yield power
+        if m == 1:
+            power = [_squared(b, first, k) for k in range(1, order + 1)]
+        else:
+            power = [_product(b, first, power, k) for k in range(1, order + 1)]
+
+
+def _squared(b: Any, x: Sequence[Any], k: int) -> Any:
+    """Coefficient ``k`` of the square of a series without constant term: each pair once."""
+    twice = None
+    for j in range(1, (k + 1) // 2):
+        if x[j - 1] is not None and x[k - j - 1] is not None:
+            twice = b.mul(x[j - 1], x[k - j - 1]) if twice is None else b.mul_add(x[j - 1], x[k - j - 1], twice)
+    middle = b.square(x[k // 2 - 1]) if k % 2 == 0 and x[k // 2 - 1] is not None else None
+    return middle if twice is None else _plus(b, b.scale(twice, 2.0), middle)
+
+
+def _product(b: Any, x: Sequence[Any], y: Sequence[Any], k: int) -> Any:
+    """Coefficient ``k`` of a product of series without constant terms."""
+    total = None
+    for j in range(1, k):
+        if x[j - 1] is not None and y[k - j - 1] is not None:
+            total = b.mul(x[j - 1], y[k - j - 1]) if total is None else b.mul_add(x[j - 1], y[k - j - 1], total)
+    return total
+
+
+def _times(b: Any, x: Any, y: Any) -> Any:
+    return None if x is None or y is None else b.mul0(x, y)
+
+
+def _plus(b: Any, x: Any, y: Any) -> Any:
+    return y if x is None else x if y is None else b.add(x, y)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    n = 1
+    for size in shape:
+        n *= size
+    return n
