@@ -21,4 +21,4 @@ from nestgrad.func.tracing import call, trace
 __all__ = [
     "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor", "jets", "derivative",
     "stop_gradient", "trace", "call",
-]
+]  # fmt: skip

@@ -105,7 +105,7 @@ def _rows(name: str, pullback: Pullback, start: int, stop: int) -> list[Tensor]:
     """Rows ``start`` to ``stop`` of the Jacobian of the root, for each leaf of the arguments: axis 0 is along the rows."""
     root = pullback.root
     assert root is not None
-    units = _units(root, root.size, start, stop)
+    units = unit_vectors(root, root.size, start, stop)
     if stop - start == 1:
         seed = units[0]
         return [g.reshape((1, *g.shape)) for g in pullback.cotangents(seed, [seed])]
@@ -141,7 +141,7 @@ def _columns(
 ) -> tuple[Outputs, list[Tensor]]:
     """The outputs, and columns ``start`` to ``stop`` of the Jacobian of each: its last axis is along the columns."""
     blocks = [(x, a, b) for x, (a, b) in zip(arguments.leaves, _blocks(arguments.leaves), strict=True)]
-    units = [_units(x, b - a, start - a, stop - a) if start < b and a < stop else None for x, a, b in blocks]
+    units = [unit_vectors(x, b - a, start - a, stop - a) if start < b and a < stop else None for x, a, b in blocks]
     if stop - start <= 1:
         out, moved = pushed(f, arguments, [None if u is None else u[0] for u in units], kwargs, has_aux)
         found = [None if t is None else t.reshape((*t.shape, 1)) for t in moved]
@@ -153,7 +153,7 @@ def _columns(
     return out, [zeros(y, (*y.shape, stop - start), [y]) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
 
 
-def _units(like: Tensor, size: int, start: int, stop: int) -> Tensor:
+def unit_vectors(like: Tensor, size: int, start: int, stop: int) -> Tensor:
     """Unit vectors number ``start`` to ``stop`` of those of ``size`` entries, each of the shape of ``like``; zeros beyond them."""
     base = like.b.base
     rows = base.reshape(base.arange(start, stop), (stop - start, 1))

@@ -1,6 +1,6 @@
 """Taylor mode: ``taylor``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad.func.run import Arguments, Outputs, Run, derivative, inside, outside, renewed, zeros
@@ -38,21 +38,36 @@ def taylor(f: Callable[[Any], Any], x: Any, direction: Any, order: int) -> tuple
     arguments = Arguments("taylor", f, 0, (x,), (direction,))
     arguments.floating()
     directions = arguments.directions("direction", (direction,))
-    with Run("taylor", [*arguments.leaves, *directions]) as tape:
-        moving = [_moving(leaf, t, tape, order) for leaf, t in zip(arguments.leaves, directions, strict=True)]
-        out = Outputs("taylor", f, arguments.with_leaves(moving), {}, False, arguments.leaves[0])
-        found = [inside("taylor", leaf, tape) for leaf in out.leaves]
-    values = [outside(leaf) for leaf in out.leaves]
-    rows = []
-    for value, leaf in zip(values, found, strict=True):
-        terms = [] if leaf is None else _terms(leaf, tape)
-        zero = zeros(value, value.shape, [value, *directions]) if len(terms) < order or any(t is None for t in terms) else None
-        rows.append([value, *(zero if t is None else t for t in terms), *[zero] * (order - len(terms))])
+    out, rows = expanded(f, arguments, directions, {}, order)
     return tuple(unflatten(out.structure, [row[k] for row in rows]) for k in range(order + 1))
 
 
-def _moving(x: Tensor, t: Tensor, tape: Tape, order: int) -> Tensor:
+def expanded(
+    f: Callable[..., Any], arguments: Arguments, directions: Sequence[Tensor | None], kwargs: dict[str, Any], order: int
+) -> tuple[Outputs, list[list[Tensor]]]:
+    """Run ``f`` with arguments that move along a line; ``None`` for a leaf that stands still.
+
+    Gives the outputs, outside, and the coefficients of each of their leaves from its value on.
+    """
+    name, moves = arguments.name, [t for t in directions if t is not None]
+    with Run(name, [*arguments.leaves, *moves]) as tape:
+        moving = [_moving(leaf, t, tape, order) for leaf, t in zip(arguments.leaves, directions, strict=True)]
+        out = Outputs(name, f, arguments.with_leaves(moving), kwargs, False, arguments.leaves[0])
+        found = [inside(name, leaf, tape) for leaf in out.leaves]
+    out.leaves = [outside(leaf) for leaf in out.leaves]
+    rows: list[list[Any]] = []
+    for value, leaf in zip(out.leaves, found, strict=True):
+        terms: list[Any] = [] if leaf is None else _terms(leaf, tape)
+        terms += [None] * (order - len(terms))
+        zero = zeros(value, value.shape, [value, *moves]) if any(t is None for t in terms) else None
+        rows.append([value, *(zero if t is None else t for t in terms)])
+    return out, rows
+
+
+def _moving(x: Tensor, t: Tensor | None, tape: Tape, order: int) -> Tensor:
     value, marks = renewed(x)
+    if t is None:
+        return make(x.b, value, marks)
     (value, first), marks = settle([value, t.value], [marks, t.marks])
     return make(x.b, series(tape, value, [first], order), marks)
 
