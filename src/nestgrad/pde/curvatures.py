@@ -1,0 +1,115 @@
+"""Second derivatives of fields: ``laplacian``, ``value_gradient_laplacian``, ``hessian_diag``."""
+
+from collections.abc import Callable
+from typing import Any
+
+from nestgrad.func.forward import jvp
+from nestgrad.func.jacobians import jacfwd, jacrev
+from nestgrad.func.series import taylor
+from nestgrad.functions.diagonals import diagonal
+from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, along_each
+from nestgrad.tensor import Tensor
+
+METHODS = (REVERSE, FORWARD, TAYLOR)
+
+
+def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+    """The Laplacian of a scalar field, or of each component of a field of any shape, at each point.
+
+    Args:
+        f: A function of one point, of shape ``(d,)``, and of what else it needs. Returns a Tensor of any shape. It may close over
+            tracked Tensors.
+        method: ``"reverse"``: the trace of two reverse passes. ``"forward"``: forward mode twice along each coordinate. ``"taylor"``: one
+            Taylor series of order 2 along each coordinate. ``"auto"``: taylor.
+        chunk_size: How many points to take at once; ``None``: all. Bounds memory, and runs ``f`` once for each chunk.
+
+    Returns:
+        A function of points, of shape ``(n, d)``, that gives for an output of shape ``s`` shape ``(n, *s)``; of one point, of shape
+        ``(d,)``, it gives ``s``. Other arguments are passed on to ``f`` as they are. Neither points nor components are summed over.
+
+    Raises:
+        ArgumentError: An unknown method, or no function.
+        ShapeError: Points of another rank.
+        DTypeError: Points that are not floating.
+        LevelError: If ``f`` returns no Tensor.
+
+    >>> from nestgrad import stack, tensor
+    >>> laplacian(lambda x: stack([(x**2).sum(), x[0] ** 2 - x[1] ** 2]))(tensor([[0.2, 3.1], [0.9, 3.7]])).tolist()
+    [[4.0, 0.0], [4.0, 0.0]]
+    """
+    operator = Operator("laplacian", f, method, METHODS, chunk_size)
+    return operator.over(lambda field, x: laplacian_at(operator.method, field, x))
+
+
+def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+    """The pure second derivatives ``d^2 out / d x_j^2``, at each point: the Laplacian before it is summed.
+
+    Args:
+        f: As for ``laplacian``.
+        method: As for ``laplacian``.
+        chunk_size: As for ``laplacian``.
+
+    Returns:
+        A function of points that gives for an output of shape ``s`` shape ``(n, *s, d)``; of one point ``(*s, d)``. With ``"taylor"`` and
+        ``"forward"`` no array has d^2 entries.
+
+    Raises:
+        As ``laplacian``.
+
+    >>> from nestgrad import tensor
+    >>> hessian_diag(lambda x: x[0] ** 3 + x[0] * x[1] ** 2)(tensor([[1.0, 2.0]])).tolist()
+    [[6.0, 2.0]]
+    """
+    operator = Operator("hessian_diag", f, method, METHODS, chunk_size)
+    return operator.over(lambda field, x: pure_seconds(operator.method, field, x))
+
+
+def value_gradient_laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+    """Value, first derivatives and Laplacian of a field, at each point, from one run.
+
+    Args:
+        f: As for ``laplacian``.
+        method: As for ``laplacian``.
+        chunk_size: As for ``laplacian``.
+
+    Returns:
+        A function of points that gives three Tensors, for an output of shape ``s`` of the shapes ``(n, *s)``, ``(n, *s, d)`` and
+        ``(n, *s)``; of one point without ``n``.
+
+    Raises:
+        As ``laplacian``.
+
+    >>> from nestgrad import tensor
+    >>> u, u_x, lap = value_gradient_laplacian(lambda x: x[0] ** 3 * x[1])(tensor([[1.0, 2.0]]))
+    >>> u.tolist(), u_x.tolist(), lap.tolist()
+    ([2.0], [[6.0, 1.0]], [12.0])
+    """
+    operator = Operator("value_gradient_laplacian", f, method, METHODS, chunk_size)
+
+    def at_point(field: Field, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if operator.method == REVERSE:
+            return field(x), jacrev(field)(x), laplacian_at(REVERSE, field, x)
+        if operator.method == FORWARD:
+            return field(x), jacfwd(field)(x), laplacian_at(FORWARD, field, x)
+        terms = along_each(lambda e: taylor(field, x, e, 2), x)
+        return field(x), terms[1], 2.0 * terms[2].sum(-1)
+
+    return operator.over(at_point)
+
+
+def laplacian_at(method: str, field: Field, x: Tensor) -> Tensor:
+    """The Laplacian at a point."""
+    return pure_seconds(method, field, x).sum(-1)
+
+
+def pure_seconds(method: str, field: Field, x: Tensor) -> Tensor:
+    """The second derivatives along the coordinates at a point, in the last axis."""
+    if method == REVERSE:
+        return diagonal(jacrev(jacrev(field))(x), 0, -2, -1)
+
+    def second(e: Tensor) -> Tensor:
+        if method == FORWARD:
+            return jvp(lambda x: jvp(field, (x,), (e,))[1], (x,), (e,))[1]  # type: ignore[no-any-return]
+        return 2.0 * taylor(field, x, e, 2)[2]
+
+    return along_each(second, x)  # type: ignore[no-any-return]

@@ -1,0 +1,119 @@
+"""Derivatives of any order along a direction, and of fourth order in all: ``directional``, ``biharmonic``."""
+
+from collections.abc import Callable
+from math import factorial
+from typing import Any
+
+from nestgrad.errors import IndexRangeError, LevelError, ShapeError
+from nestgrad.func.forward import jvp
+from nestgrad.func.home import of
+from nestgrad.func.jacobians import jacrev
+from nestgrad.func.run import as_leaf
+from nestgrad.func.series import taylor
+from nestgrad.functions.create import tensor
+from nestgrad.levels.taylor import checked_order
+from nestgrad.pde.curvatures import METHODS, laplacian_at
+from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, unit
+from nestgrad.tensor import Tensor
+
+
+def directional(
+    f: Callable[..., Any], direction: Any, order: int = 1, method: str = "auto", chunk_size: int | None = None
+) -> Callable[..., Any]:
+    """The k-th derivative of a field of any shape along a direction, at each point.
+
+    Args:
+        f: A function of one point, of shape ``(d,)``, and of what else it needs. Returns a Tensor of any shape. It may close over
+            tracked Tensors.
+        direction: An int for a coordinate, counted from the end where it is negative; or a vector of shape ``(d,)``; or one for each
+            point, such as the normals of a boundary, of the points' shape ``(n, d)``. It is not normalised.
+        order: k, from 1 on.
+        method: ``"forward"``: forward mode k times, which costs a factor for each order. ``"taylor"``: one series of order k, at a cost of
+            O(k^2). ``"reverse"``: k reverse passes, each times the direction. ``"auto"``: forward for the first order, taylor beyond.
+        chunk_size: How many points to take at once; ``None``: all. Bounds memory, and runs ``f`` once for each chunk.
+
+    Returns:
+        A function of points, of shape ``(n, d)``, that gives for an output of shape ``s`` shape ``(n, *s)``; of one point, of shape
+        ``(d,)``, it gives ``s``. Other arguments are passed on to ``f`` as they are.
+
+    Raises:
+        ArgumentError: An unknown method, or no function.
+        OrderError: If the order is no positive int.
+        IndexRangeError: If there is no such coordinate.
+        ShapeError: Points of another rank, or a direction of another shape.
+        DTypeError: Points that are not floating, or a direction of another dtype.
+        LevelError: If ``f`` returns no Tensor.
+
+    >>> from nestgrad import tensor
+    >>> directional(lambda x: x[0] ** 4 * x[1], 0, order=4)(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [48.0, 96.0]
+    """
+    operator = Operator("directional", f, method, METHODS, chunk_size)
+    order = checked_order("directional", order)
+    if operator.auto:
+        operator.method = FORWARD if order == 1 else TAYLOR
+
+    def derivative(points: Any, *args: Any, **kwargs: Any) -> Any:
+        x = operator.points(points, args, kwargs)
+        field = operator.field(args, kwargs)
+        d = x.shape[-1]
+        if type(direction) is int:
+            if not -d <= direction < d:
+                raise IndexRangeError(
+                    f"directional: got coordinate {direction} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
+                    f"{d - 1}"
+                )
+            return operator.mapped(lambda p: _along(operator.method, field, p, unit(p, direction % d), order), x)
+        v = _vector(direction, x)
+        if v.ndim == 1:
+            return operator.mapped(lambda p: _along(operator.method, field, p, v, order), x)
+        return operator.mapped(lambda p, v: _along(operator.method, field, p, v, order), x, v)
+
+    return of(f, derivative)
+
+
+def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+    """The Laplacian of the Laplacian of a field of any shape, at each point.
+
+    Args:
+        f: As for ``laplacian``.
+        method: As for ``laplacian``: the operator applied twice.
+        chunk_size: As for ``laplacian``.
+
+    Returns:
+        A function of points that gives for an output of shape ``s`` shape ``(n, *s)``; of one point ``s``.
+
+    Raises:
+        As ``laplacian``.
+
+    >>> from nestgrad import tensor
+    >>> biharmonic(lambda x: x[0] ** 4 + x[0] ** 2 * x[1] ** 2)(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [32.0, 32.0]
+    """
+    operator = Operator("biharmonic", f, method, METHODS, chunk_size)
+    return operator.over(lambda field, x: laplacian_at(operator.method, lambda x: laplacian_at(operator.method, field, x), x))
+
+
+def _along(method: str, field: Field, x: Tensor, v: Tensor, order: int) -> Tensor:
+    """The derivative of that order along ``v`` at a point."""
+    if method == TAYLOR:
+        return factorial(order) * taylor(field, x, v, order)[order]  # type: ignore[no-any-return]
+    if order > 1:
+        lower = field
+        field = lambda x: _along(method, lower, x, v, order - 1)
+    return jacrev(field)(x) @ v if method == REVERSE else jvp(field, (x,), (v,))[1]  # type: ignore[no-any-return]
+
+
+def _vector(direction: Any, x: Tensor) -> Tensor:
+    """The direction as a Tensor: of the shape of one point, or of all."""
+    if isinstance(direction, bool) or (not hasattr(direction, "shape") and not isinstance(direction, (list, tuple))):
+        raise LevelError(f"directional: got the direction {direction!r}; expected the number of a coordinate, or a vector")
+    if isinstance(direction, (list, tuple)):
+        direction = tensor(direction, backend=x.b.base, dtype=x.dtype)
+    v = as_leaf("directional", direction, x.b)
+    if v.shape not in (x.shape, x.shape[-1:]):
+        raise ShapeError(
+            f"directional: got a direction of shape {v.shape} for points of shape {x.shape}; expected {x.shape[-1:]}, one for all"
+            + (f", or {x.shape}, one for each" if x.ndim == 2 else "")
+        )
+    return v

@@ -1,0 +1,108 @@
+"""From one point to many: how an operator takes its points, and what it asks of the function and of its own arguments."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nestgrad.errors import ArgumentError, DTypeError, LevelError, ShapeError
+from nestgrad.func.home import home, of
+from nestgrad.func.mapping import checked_chunk, vmap
+from nestgrad.func.run import as_leaf
+from nestgrad.functions.create import arange
+from nestgrad.tensor import Tensor
+from nestgrad.tensor.handle import Handle, is_floating, is_scalar
+
+Field = Callable[[Tensor], Tensor]
+"""A function of one point, of shape ``(d,)``."""
+
+REVERSE, FORWARD, TAYLOR = "reverse", "forward", "taylor"
+
+_AT_ONCE = 64
+"""How many directions at a point to take at once: of many coordinates, the batch of directions is what memory goes to."""
+
+
+class Operator:
+    """What an operator was asked for: its name, function and method, and how many points to take at once.
+
+    Attributes:
+        auto: Whether the method is left to the operator.
+    """
+
+    __slots__ = ("auto", "chunk_size", "f", "method", "name")
+
+    def __init__(self, name: str, f: Any, method: Any, methods: Sequence[str], chunk_size: Any) -> None:
+        if not callable(f):
+            raise ArgumentError(
+                f"{name}: got a {type(f).__name__}; expected a function of one point, since what it is to be differentiated by is its "
+                f"argument. Try {name}(f)(points)"
+            )
+        if method not in ("auto", *methods):
+            raise ArgumentError(f"{name}: got method {method!r}; expected one of {', '.join(map(repr, ('auto', *methods)))}")
+        self.name, self.f = name, f
+        self.auto = method == "auto"
+        self.method = method
+        self.chunk_size = checked_chunk(name, chunk_size)
+
+    def over(self, at_point: Callable[[Field, Tensor], Any]) -> Callable[..., Any]:
+        """The function of points, and of what the field takes beside one."""
+        f = self.f
+
+        def operator(points: Any, *args: Any, **kwargs: Any) -> Any:
+            x = self.points(points, args, kwargs)
+            return self.mapped(lambda p: at_point(self.field(args, kwargs), p), x)
+
+        return of(f, operator)
+
+    def points(self, points: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
+        """The points as a Tensor, over the backend of the Tensors beside them, or else of those that the field closes over.
+
+        Raises:
+            ShapeError: If they are neither one point nor a batch of them.
+            DTypeError: If they are not floating.
+        """
+        x = as_leaf(self.name, points, home(self.f, [points, *args, *kwargs.values()]))
+        if x.ndim not in (1, 2):
+            raise ShapeError(
+                f"{self.name}: got points of shape {x.shape}; expected (n, d), n points of d coordinates, or (d,), one point. "
+                + ("Try points.reshape(-1, d)" if x.ndim else "Try x.reshape(1, 1) for one point of one coordinate")
+            )
+        if not is_floating(x):
+            raise DTypeError(f"{self.name}: got points of dtype {x.dtype}; expected a floating one. Try points.astype('float64')")
+        return x
+
+    def mapped(self, at_point: Callable[..., Any], x: Tensor, *beside: Tensor) -> Any:
+        """``at_point`` at each of the points, with what stands beside each of them."""
+        return at_point(x, *beside) if x.ndim == 1 else vmap(at_point, chunk_size=self.chunk_size)(x, *beside)
+
+    def field(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Field:
+        """The user's function of one point, which must return a Tensor."""
+
+        def field(x: Tensor) -> Tensor:
+            return self._tensor(self.f(x, *args, **kwargs), x)
+
+        return of(self.f, field)
+
+    def _tensor(self, out: Any, x: Tensor) -> Tensor:
+        if isinstance(out, Handle):
+            return out  # type: ignore[return-value]
+        if is_scalar(out) or x.b.base.accepts(out):
+            return as_leaf(self.name, out, x.b)
+        raise LevelError(
+            f"{self.name}: the function returned a {type(out).__name__}; expected a Tensor"
+            + (". Try ng.stack([...]) for a field of several components" if isinstance(out, (list, tuple)) else "")
+        )
+
+
+def unit(x: Tensor, i: Any) -> Tensor:
+    """The unit vector along coordinate ``i`` of the point ``x``."""
+    direction: Tensor = (coordinates(x) == i).astype(x.dtype)
+    return direction
+
+
+def coordinates(x: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
+    """The numbers of the coordinates of a point, from ``start`` to ``stop``."""
+    return arange(start, x.shape[0] if stop is None else stop, backend=x.b.base)
+
+
+def along_each(f: Callable[[Tensor], Any], x: Tensor) -> Any:
+    """``f`` of the unit vector along each coordinate of a point, in an axis at the end."""
+    return vmap(lambda i: f(unit(x, i)), out_axes=-1, chunk_size=_AT_ONCE)(coordinates(x))
