@@ -10,7 +10,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from nestgrad import errors as errors, func as func, functions as functions, implicit as implicit, nn as nn, pde as pde, random as random
+from nestgrad import (
+    errors as errors,
+    func as func,
+    functional as functional,
+    functions as functions,
+    implicit as implicit,
+    nn as nn,
+    pde as pde,
+    random as random,
+)
 from nestgrad.backends import NumpyBackend as NumpyBackend, get_backend as get_backend
 from nestgrad.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp, define as define
 from nestgrad.functions import *
@@ -33,7 +42,7 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 _OWN = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "implicit", "nn", "pde", "random", "checkpoint",
+    "errors", "func", "functional", "implicit", "nn", "pde", "random", "checkpoint",
     "define", "custom_vjp", "custom_jvp",
 ]
 globals()["__all__"] = _OWN + vars(functions)["__all__"]  # not assigned: mypy would take a sum that it cannot read for an empty list

@@ -60,6 +60,14 @@ class CoupledError(NestgradError, ValueError):
     """``check_independent``: one sample's output depends on another sample's input."""
 
 
+class FunctionalError(NestgradError, RuntimeError):
+    """A function, or a vector, that does not fit what ``nestgrad.functional`` is asked for; or one that ``strict`` refuses."""
+
+
+class FunctionalTypeError(NestgradError, TypeError):
+    """``nestgrad.functional`` got, or its function returned, what is no Tensor and no tuple of them."""
+
+
 class GraphFreedError(NestgradError, RuntimeError):
     """A graph whose saved values were freed by ``retain_graph=False`` is used again."""
 
