@@ -7,6 +7,7 @@ from nestgrad.func.forward import jvp
 from nestgrad.func.jacobians import jacfwd, jacrev
 from nestgrad.func.series import taylor
 from nestgrad.functions.diagonals import diagonal
+from nestgrad.pde.collapsed import up_to_laplacian
 from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, along_each
 from nestgrad.tensor import Tensor
 
@@ -19,8 +20,9 @@ def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | Non
     Args:
         f: A function of one point, of shape ``(d,)``, and of what else it needs. Returns a Tensor of any shape. It may close over
             tracked Tensors.
-        method: ``"reverse"``: the trace of two reverse passes. ``"forward"``: forward mode twice along each coordinate. ``"taylor"``: one
-            Taylor series of order 2 along each coordinate. ``"auto"``: taylor.
+        method: ``"taylor"``: one run in collapsed Taylor mode, which carries value, gradient and Laplacian (the forward Laplacian).
+            ``"forward"``: forward mode twice along each coordinate. ``"reverse"``: the trace of two reverse passes, with arrays of d^2
+            entries. ``"auto"``: taylor.
         chunk_size: How many points to take at once; ``None``: all. Bounds memory, and runs ``f`` once for each chunk.
 
     Returns:
@@ -46,7 +48,8 @@ def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | 
 
     Args:
         f: As for ``laplacian``.
-        method: As for ``laplacian``.
+        method: ``"taylor"``: a series of order 2 along each coordinate. ``"forward"``, ``"reverse"``: as for ``laplacian``. ``"auto"``:
+            taylor.
         chunk_size: As for ``laplacian``.
 
     Returns:
@@ -91,14 +94,15 @@ def value_gradient_laplacian(f: Callable[..., Any], method: str = "auto", chunk_
             return field(x), jacrev(field)(x), laplacian_at(REVERSE, field, x)
         if operator.method == FORWARD:
             return field(x), jacfwd(field)(x), laplacian_at(FORWARD, field, x)
-        terms = along_each(lambda e: taylor(field, x, e, 2), x)
-        return field(x), terms[1], 2.0 * terms[2].sum(-1)
+        return up_to_laplacian(field, x)
 
     return operator.over(at_point)
 
 
 def laplacian_at(method: str, field: Field, x: Tensor) -> Tensor:
     """The Laplacian at a point."""
+    if method not in (REVERSE, FORWARD):
+        return up_to_laplacian(field, x)[2]
     return pure_seconds(method, field, x).sum(-1)
 
 

@@ -16,7 +16,7 @@ Field = Callable[[Tensor], Tensor]
 
 REVERSE, FORWARD, TAYLOR = "reverse", "forward", "taylor"
 
-_AT_ONCE = 64
+AT_ONCE = 64
 """How many directions at a point to take at once: of many coordinates, the batch of directions is what memory goes to."""
 
 
@@ -105,4 +105,6 @@ def coordinates(x: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
 
 def along_each(f: Callable[[Tensor], Any], x: Tensor) -> Any:
     """``f`` of the unit vector along each coordinate of a point, in an axis at the end."""
-    return vmap(lambda i: f(unit(x, i)), out_axes=-1, chunk_size=_AT_ONCE)(coordinates(x))
+    if x.shape[0] == 1:
+        return f(unit(x, 0)).expand_dims(-1)
+    return vmap(lambda i: f(unit(x, i)), out_axes=-1, chunk_size=AT_ONCE)(coordinates(x))
