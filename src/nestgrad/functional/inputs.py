@@ -43,6 +43,11 @@ class Inputs:
                     "because whole numbers and truth values have no derivative. Try x.astype('float64'), or x.double() of torch"
                 )
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of all inputs."""
+        return tuple(range(len(self.tensors)))
+
     def _tensor(self, x: Any) -> Tensor:
         """One array or Tensor as a Tensor, which shares no memory with it."""
         if isinstance(x, Handle):

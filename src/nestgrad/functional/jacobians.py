@@ -1,12 +1,13 @@
 """Whole matrices: ``jacobian`` and ``hessian``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad import func as transforms
 from nestgrad.errors import ArgumentError
 from nestgrad.functional.inputs import Inputs
 from nestgrad.functional.outputs import Function, Scalar
+from nestgrad.functional.strictness import all_depend, computed, gradient_depends
 from nestgrad.tensor import Tensor
 
 _STRATEGIES = {"reverse-mode": transforms.jacrev, "forward-mode": transforms.jacfwd}
@@ -23,10 +24,14 @@ def jacobian(
     """The Jacobian of a function."""
     matrix = _strategy(strategy, vectorize)
     given = Inputs("jacobian", func, inputs, create_graph)
-    f = Function("jacobian", func)
-    numbers = tuple(range(len(given.tensors)))
-    rows = matrix(f, numbers)(*given.tensors)
-    table = [given.nested([given.back(block.astype(x.dtype)) for block, x in zip(row, given.tensors, strict=True)]) for row in rows]
+    f = Function("jacobian", func, strict)
+    if strict:
+        all_depend(given, f)
+
+    def blocks(*xs: Tensor) -> list[Tensor]:
+        return [block.astype(x.dtype) for row in matrix(f, given.numbers)(*xs) for block, x in zip(row, given.tensors, strict=True)]
+
+    table = _rows(given, computed(given, blocks, strict, _constant(given)))
     return tuple(table) if f.several else table[0]
 
 
@@ -41,12 +46,15 @@ def hessian(
     """The Hessian of a scalar function."""
     matrix = _strategy(outer_jacobian_strategy, vectorize)
     given = Inputs("hessian", func, inputs, create_graph)
-    f = Scalar("hessian", func)
-    numbers = tuple(range(len(given.tensors)))
-    rows = matrix(transforms.grad(f, numbers), numbers)(*given.tensors)
-    return given.nested(
-        [given.nested([given.back(block.astype(x.dtype)) for block in row]) for row, x in zip(rows, given.tensors, strict=True)]
-    )
+    f = Scalar("hessian", func, strict)
+    if strict:
+        gradient_depends(given, f.with_gradient(given.numbers), unused=False, every=True)
+
+    def blocks(*xs: Tensor) -> list[Tensor]:
+        rows = matrix(transforms.grad(f, given.numbers), given.numbers)(*xs)
+        return [block.astype(x.dtype) for row, x in zip(rows, given.tensors, strict=True) for block in row]
+
+    return given.nested(_rows(given, computed(given, blocks, strict, _constant(given))))
 
 
 def _strategy(name: str, vectorize: bool) -> Callable[[Callable[..., Any], tuple[int, ...]], Callable[..., tuple[tuple[Tensor, ...], ...]]]:
@@ -57,3 +65,18 @@ def _strategy(name: str, vectorize: bool) -> Callable[[Callable[..., Any], tuple
         )
     made = _STRATEGIES[name]
     return lambda f, numbers: made(f, numbers, chunk_size=None if vectorize else 1)
+
+
+def _rows(given: Inputs, blocks: Sequence[Tensor]) -> list[Any]:
+    """The blocks, row by row, as what came in; each row as the inputs came."""
+    n = len(given.tensors)
+    found = [given.back(block) for block in blocks]
+    return [given.nested(found[k : k + n]) for k in range(0, len(found), n)]
+
+
+def _constant(given: Inputs) -> Callable[[int], str]:
+    n = len(given.tensors)
+    return lambda k: (
+        f"The jacobian of the user-provided function is independent of input {k % n}. This is not allowed in strict mode when "
+        f"create_graph=True. Nothing is left to differentiate in block {k // n}, {k % n} of what {given.name} gives."
+    )

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from nestgrad.errors import DTypeError, FunctionalError
+from nestgrad.func import value_and_grad
 from nestgrad.functional.inputs import listed
+from nestgrad.functional.strictness import independent
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import is_floating
 
@@ -17,10 +19,10 @@ class Function:
         shapes: Of its outputs, likewise.
     """
 
-    __slots__ = ("__dict__", "dtypes", "func", "name", "several", "shapes")
+    __slots__ = ("__dict__", "dtypes", "func", "name", "several", "shapes", "strict")
 
-    def __init__(self, name: str, func: Callable[..., Any]) -> None:
-        self.name, self.func = name, func
+    def __init__(self, name: str, func: Callable[..., Any], strict: bool) -> None:
+        self.name, self.func, self.strict = name, func, strict
         self.several: bool | None = None
         self.shapes: list[tuple[int, ...]] = []
         self.dtypes: list[Any] = []
@@ -36,6 +38,8 @@ class Function:
         several, outs = listed("outputs of the user-provided function", self.name, self.func(*xs), arrays=False)
         for i, y in enumerate(outs):
             if not is_floating(y):
+                if self.strict:
+                    raise FunctionalError(f"{independent(i)}, and y.astype('float64'): its dtype is {y.dtype}")
                 raise DTypeError(
                     f"Output {i} of the user-provided function given to {self.name} has dtype {y.dtype}, and only a floating one has "
                     "derivatives. Try y.astype('float64') if it is meant as a constant, whose derivative is zero"
@@ -78,6 +82,16 @@ class Scalar(Function):
                 f"{outs[0].shape}. Try .sum() if entries do not mix, one call for each entry, or nestgrad.func.hessian for all of them"
             )
         return outs[0].reshape(())
+
+    def with_gradient(self, numbers: tuple[int, ...]) -> Callable[..., list[Tensor]]:
+        """A function that gives the number, and its derivative by each input."""
+        both = value_and_grad(self, numbers)
+
+        def value_and_gradient(*xs: Tensor) -> list[Tensor]:
+            value, gradient = both(*xs)
+            return [value, *gradient]
+
+        return value_and_gradient
 
 
 def _shown(several: bool, shapes: list[tuple[int, ...]], dtypes: list[Any]) -> str:

@@ -1,6 +1,6 @@
 """Products of derivatives with vectors: ``jvp``, ``vjp``, ``hvp``, ``vhp``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad import func as transforms
@@ -8,23 +8,29 @@ from nestgrad.errors import ArgumentError, FunctionalError
 from nestgrad.func.run import outside
 from nestgrad.functional.inputs import Inputs
 from nestgrad.functional.outputs import Function, Scalar
+from nestgrad.functional.strictness import computed, gradient_depends, some_depend
 from nestgrad.tensor import Tensor
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """A vector times the Jacobian."""
     given = Inputs("vjp", func, inputs, create_graph)
-    f = Function("vjp", func)
-    values, pullback = transforms.vjp(f, *given.tensors)
-    if v is not None:
-        seed = given.vector(v, values, bool(f.several))
-    elif len(values) == 1 and values[0].size == 1:
-        seed = given.ones(values[0])
-    else:
-        raise _needed(given.name, "user-provided function returns a single Tensor with a single element.")
-    found = pullback(seed)
-    outputs = [given.back(y) for y in values]
-    return tuple(outputs) if f.several else outputs[0], given.nested([given.back(g) for g in found])
+    f = Function("vjp", func, strict)
+    if strict:
+        some_depend(given, f)
+
+    def product(*xs: Tensor) -> list[Tensor]:
+        values, pullback = transforms.vjp(f, *xs)
+        if v is not None:
+            seed = given.vector(v, values, bool(f.several))
+        elif not f.several and values[0].size == 1:
+            seed = given.ones(values[0])
+        else:
+            raise _needed("vjp", "user-provided function returns a single Tensor with a single element.")
+        return [*values, *pullback(seed)]
+
+    outputs, found = _apart(f, computed(given, product, strict, lambda k: _constant("jacobian", k - len(f.shapes))))
+    return _nested(given, f, outputs), given.nested([given.back(g) for g in found])
 
 
 def jvp(
@@ -35,51 +41,71 @@ def jvp(
         raise ArgumentError(f'Expected mode to be either "forward" or "reversed". Got {mode!r}. The answer is the same by both. '
                             'Try "forward", which costs less')  # fmt: skip
     given = Inputs("jvp", func, inputs, create_graph)
-    v = _direction(given, v)
-    f = Function("jvp", func)
-    if mode == "forward":
-        values, found = transforms.jvp(f, given.tensors, v)
-    else:
-        values, pushforward = transforms.linearize(f, *given.tensors)
-        found = pushforward(*v)
-    outputs, tangents = [given.back(y) for y in values], [given.back(t) for t in found]
-    return (tuple(outputs), tuple(tangents)) if f.several else (outputs[0], tangents[0])
+    along = _direction(given, v)
+    f = Function("jvp", func, strict)
+    if strict:
+        some_depend(given, f)
+
+    def product(*xs: Tensor) -> list[Tensor]:
+        if mode == "forward":
+            values, tangents = transforms.jvp(f, xs, along)
+        else:
+            values, pushforward = transforms.linearize(f, *xs)
+            tangents = pushforward(*along)
+        return [*values, *tangents]
+
+    outputs, found = _apart(f, computed(given, product, strict, lambda k: _constant("jacobian", k - len(f.shapes))))
+    return _nested(given, f, outputs), _nested(given, f, found)
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The Hessian times a vector."""
-    given = Inputs("hvp", func, inputs, create_graph)
-    v = _direction(given, v)
-    f = Scalar("hvp", func)
-    _, found, value = transforms.jvp(_gradient(f, given), given.tensors, v, has_aux=True)
-    return _product(given, f, value, found)
+
+    def product(gradient: Callable[..., Any], xs: tuple[Tensor, ...], along: tuple[Tensor, ...]) -> list[Tensor]:
+        _, found, value = transforms.jvp(gradient, xs, along, has_aux=True)
+        return [outside(value), *found]
+
+    return _second("hvp", func, inputs, v, create_graph, strict, product)
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """A vector times the Hessian."""
-    given = Inputs("vhp", func, inputs, create_graph)
-    v = _direction(given, v)
-    f = Scalar("vhp", func)
-    _, pullback, value = transforms.vjp(_gradient(f, given), *given.tensors, has_aux=True)
-    return _product(given, f, value, pullback(v))
+
+    def product(gradient: Callable[..., Any], xs: tuple[Tensor, ...], along: tuple[Tensor, ...]) -> list[Tensor]:
+        _, pullback, value = transforms.vjp(gradient, *xs, has_aux=True)
+        return [outside(value), *pullback(along)]
+
+    return _second("vhp", func, inputs, v, create_graph, strict, product)
 
 
-def _gradient(f: Scalar, given: Inputs) -> Callable[..., Any]:
-    """The gradient, and the value beside it."""
-    both = transforms.value_and_grad(f, tuple(range(len(given.tensors))))
+def _second(
+    name: str,
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any,
+    create_graph: bool,
+    strict: bool,
+    product: Callable[[Callable[..., Any], tuple[Tensor, ...], tuple[Tensor, ...]], list[Tensor]],
+) -> tuple[Any, Any]:
+    """``hvp`` and ``vhp``, which differ by how the gradient is differentiated: ``product`` of it, with the value beside it."""
+    given = Inputs(name, func, inputs, create_graph)
+    along = _direction(given, v)
+    f = Scalar(name, func, strict)
+    both = f.with_gradient(given.numbers)
+    if strict:
+        gradient_depends(given, both, unused=True, every=False)
 
-    def gradient(*xs: Tensor) -> Any:
-        value, g = both(*xs)
-        return g, value
+    def gradient(*xs: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        value, *derivatives = both(*xs)
+        return tuple(derivatives), value
 
-    return gradient
-
-
-def _product(given: Inputs, f: Scalar, value: Tensor, found: tuple[Tensor, ...]) -> tuple[Any, Any]:
-    return given.back(outside(value).reshape(f.shapes[0])), given.nested([given.back(x) for x in found])
+    results = computed(given, lambda *xs: product(gradient, xs, along), strict, lambda k: _constant("hessian", k - 1))
+    value, *found = results
+    return given.back(value.reshape(f.shapes[0])), given.nested([given.back(x) for x in found])
 
 
 def _direction(given: Inputs, v: Any) -> tuple[Tensor, ...]:
+    """``v`` for functions whose inputs it stands for."""
     if v is not None:
         return given.vector(v, given.tensors, given.several)
     if len(given.tensors) == 1 and given.tensors[0].size == 1:
@@ -89,3 +115,23 @@ def _direction(given: Inputs, v: Any) -> tuple[Tensor, ...]:
 
 def _needed(name: str, when: str) -> FunctionalError:
     return FunctionalError(f"The vector v can only be None if the {when} {name} would not know in which direction. Try v=...")
+
+
+def _constant(what: str, k: int) -> str | None:
+    if k < 0:  # one of the outputs
+        return None
+    return (
+        f"The {what} of the user-provided function is independent of input {k}. This is not allowed in strict mode when create_graph=True."
+    )
+
+
+def _apart(f: Function, results: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    """The outputs, and what comes after them."""
+    n = len(f.shapes)
+    return results[:n], results[n:]
+
+
+def _nested(given: Inputs, f: Function, results: Sequence[Tensor]) -> Any:
+    """Results, one for each output, as the outputs came."""
+    found = [given.back(x) for x in results]
+    return tuple(found) if f.several else found[0]

@@ -98,6 +98,10 @@ class Arithmetic(Handle):
         """Power with this Tensor as the exponent."""
         return _binary("pow", base, self)
 
+    def pow(self, exponent: Operand) -> "Tensor":
+        """``x ** exponent``, as a method."""
+        return self**exponent
+
     def __neg__(self) -> "Tensor":
         """Negative."""
         return make(self.b, self.b.neg(self.value), self.marks)
