@@ -31,7 +31,7 @@ def jacobian(
     def blocks(*xs: Tensor) -> list[Tensor]:
         return [block.astype(x.dtype) for row in matrix(f, given.numbers)(*xs) for block, x in zip(row, given.tensors, strict=True)]
 
-    table = _rows(given, computed(given, blocks, strict, _constant(given)))
+    table = _rows(given, computed(given, blocks, strict, lambda k: k % len(given.tensors)))
     return tuple(table) if f.several else table[0]
 
 
@@ -54,7 +54,7 @@ def hessian(
         rows = matrix(transforms.grad(f, given.numbers), given.numbers)(*xs)
         return [block.astype(x.dtype) for row, x in zip(rows, given.tensors, strict=True) for block in row]
 
-    return given.nested(_rows(given, computed(given, blocks, strict, _constant(given))))
+    return given.nested(_rows(given, blocks(*given.tensors)))
 
 
 def _strategy(name: str, vectorize: bool) -> Callable[[Callable[..., Any], tuple[int, ...]], Callable[..., tuple[tuple[Tensor, ...], ...]]]:
@@ -72,11 +72,3 @@ def _rows(given: Inputs, blocks: Sequence[Tensor]) -> list[Any]:
     n = len(given.tensors)
     found = [given.back(block) for block in blocks]
     return [given.nested(found[k : k + n]) for k in range(0, len(found), n)]
-
-
-def _constant(given: Inputs) -> Callable[[int], str]:
-    n = len(given.tensors)
-    return lambda k: (
-        f"The jacobian of the user-provided function is independent of input {k % n}. This is not allowed in strict mode when "
-        f"create_graph=True. Nothing is left to differentiate in block {k // n}, {k % n} of what {given.name} gives."
-    )

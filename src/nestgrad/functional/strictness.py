@@ -44,24 +44,28 @@ class Dependence:
         return not any(self.on[i]) and self.values[i].level == 0
 
 
-def computed(given: Inputs, f: Several, strict: bool, constant: Callable[[int], str | None]) -> Sequence[Tensor]:
-    """The outputs of ``f``. With ``create_graph``, ``strict`` wants something to differentiate in each of them.
+def computed(given: Inputs, f: Several, strict: bool, input_of: Callable[[int], int]) -> Sequence[Tensor]:
+    """First derivatives. With ``create_graph``, ``strict`` wants something to differentiate in each of them.
 
     Args:
         given: The inputs.
-        f: What gives the results.
+        f: What gives them, and perhaps other results.
         strict: Whether to check.
-        constant: What to say where a result is constant; ``None`` for one that may be.
+        input_of: The input that the message names for a result; a negative number for one that is no derivative.
 
     Raises:
-        FunctionalError: If a result is constant.
+        FunctionalError: If a derivative depends on nothing.
     """
     if not (strict and given.create_graph):
         return f(*given.tensors)
     run = Dependence(given, f)
     for i in range(len(run.values)):
-        if run.constant(i) and (sentence := constant(i)):
-            raise FunctionalError(f"{sentence} Its derivative would be zero. Try strict=False for zeros, or create_graph=False")
+        if run.constant(i) and (k := input_of(i)) >= 0:
+            raise FunctionalError(
+                f"The jacobian of the user-provided function is independent of input {k}. This is not allowed in strict mode when "
+                f"create_graph=True. The function is linear there, and all that follows would be zero. Try strict=False, or "
+                "create_graph=False"
+            )
     return run.values
 
 
@@ -104,7 +108,7 @@ def gradient_depends(given: Inputs, value_and_gradient: Several, unused: bool, e
     if unused:
         inputs_count(run.on[:1], len(given.tensors))
     for k in range(len(given.tensors)):
-        if run.constant(1 + k):
+        if not any(run.on[1 + k]):
             raise FunctionalError(
                 f"While computing the hessian, found that the jacobian of the user-provided function with respect to input {k} is "
                 "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "

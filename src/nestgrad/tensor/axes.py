@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import ShapeError
+from nestgrad.errors import ArgumentError, ShapeError
 from nestgrad.tensor.handle import Handle, Operand, as_tensor
 
 if TYPE_CHECKING:
@@ -31,6 +31,24 @@ def axes_of(rank: int, axis: int | Sequence[int] | None, name: str) -> tuple[int
     if len(set(axes)) != len(axes):
         raise ShapeError(f"{name}: got axis {axis!r}; expected each axis once")
     return axes
+
+
+def spelled(name: str, axis: Any, keepdims: bool, dim: Any, keepdim: bool | None, default: int | None = None) -> tuple[Any, bool]:
+    """``axis`` and ``keepdims`` where torch's words ``dim`` and ``keepdim`` may have been used for them.
+
+    Raises:
+        ArgumentError: If one was given in both spellings.
+    """
+    if dim is not None:
+        if axis != default:
+            raise ArgumentError(f"{name}: got axis={axis!r} and dim={dim!r}, which are two words for one; expected one of them. Try axis")
+        axis = dim
+    if keepdim is not None:
+        if keepdims:
+            raise ArgumentError(f"{name}: got keepdims={keepdims!r} and keepdim={keepdim!r}, which are two words for one; expected one of "
+                                "them. Try keepdims")  # fmt: skip
+        keepdims = keepdim
+    return axis, keepdims
 
 
 def one_axis(x: Handle, axis: int, name: str) -> int:

@@ -1,9 +1,12 @@
-"""Methods that run along an axis, and that order entries. ``axis=None`` runs through the flattened array, as in NumPy."""
+"""Methods that run along an axis, and that order entries. ``axis=None`` runs through the flattened array, as in NumPy.
+
+``dim`` is torch's word for ``axis``, and means the same.
+"""
 
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from nestgrad.tensor.axes import one_axis
+from nestgrad.tensor.axes import one_axis, spelled
 from nestgrad.tensor.handle import Handle, is_floating, make, results
 
 if TYPE_CHECKING:
@@ -15,21 +18,27 @@ class Scans(Handle):
 
     __slots__ = ()
 
-    def cumsum(self, axis: int | None = None, reverse: bool = False) -> "Tensor":
+    def cumsum(self, axis: int | None = None, reverse: bool = False, *, dim: int | None = None) -> "Tensor":
         """For each entry the sum of all up to it; with ``reverse`` of all from it on. Integers and booleans give int64."""
+        if dim is not None:
+            axis, _ = spelled("cumsum", axis, False, dim, None)
         value, k = line_of(self, axis, "cumsum")
         return make(self.b, self.b.cumsum(value, k, reverse), self.marks)
 
-    def cumprod(self, axis: int | None = None) -> "Tensor":
+    def cumprod(self, axis: int | None = None, *, dim: int | None = None) -> "Tensor":
         """For each entry the product of all up to it. Exact with zeros at every order. Integers and booleans give int64."""
+        if dim is not None:
+            axis, _ = spelled("cumprod", axis, False, dim, None)
         value, k = line_of(self, axis, "cumprod")
         return make(self.b, self.b.cumprod(value, k), self.marks)
 
-    def argsort(self, axis: int = -1, descending: bool = False) -> "Tensor":
+    def argsort(self, axis: int = -1, descending: bool = False, *, dim: int | None = None) -> "Tensor":
         """The positions of the entries in order along an axis, as int64; a constant. Equal entries keep their order.
 
         NaN counts as greater than every number.
         """
+        if dim is not None:
+            axis, _ = spelled("argsort", axis, False, dim, None, -1)
         return results("sort", self, axis=one_axis(self, axis, "argsort"), descending=bool(descending))[1]
 
 
