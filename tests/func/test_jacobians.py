@@ -125,8 +125,8 @@ def test_a_jacobian_of_nothing_is_empty(base):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_that_do_not_depend_are_zeros(base, kind):
-    found = KINDS[kind](lambda x: (x * x, base.tensor([4, 5]), x.argmax(), 7.0))(base.tensor([1.0, 3.0]))
-    assert [j.tolist() for j in found] == [[[2.0, 0.0], [0.0, 6.0]], [[0.0, 0.0]] * 2, [0.0, 0.0], [0.0, 0.0]]
+    found = KINDS[kind](lambda x: (x * x, base.tensor([4.0, 5.0]), 7.0))(base.tensor([1.0, 3.0]))
+    assert [j.tolist() for j in found] == [[[2.0, 0.0], [0.0, 6.0]], [[0.0, 0.0]] * 2, [0.0, 0.0]]
     assert KINDS[kind](lambda x: base.tensor([1.0]))(base.tensor([1.0, 3.0])).tolist() == [[0.0, 0.0]]
 
 

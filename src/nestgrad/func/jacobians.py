@@ -12,7 +12,7 @@ from nestgrad.func.forward import pushed
 from nestgrad.func.home import of
 from nestgrad.func.mapping import checked_chunk, dressed, undressed
 from nestgrad.func.reverse import Pullback, pulled
-from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, outside, zeros
+from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, differentiable, outside, zeros
 from nestgrad.func.trees import unflatten
 from nestgrad.functions.shaping import concat
 from nestgrad.levels.marks import NONE
@@ -35,7 +35,7 @@ def jacrev(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, c
         data. The dtype is the argument's. Cheaper than ``jacfwd`` where the output has fewer entries than the argument.
 
     Raises:
-        DTypeError: If an argument is not floating.
+        DTypeError: If an argument, or an output, is not floating.
         LevelError: If the output was taken out of the level of this very transform.
 
     >>> from nestgrad import tensor
@@ -84,6 +84,7 @@ def hessian(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, 
 def _by_rows(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, step: int | None) -> Callable[..., Any]:
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         pullback, aux = pulled(name, f, argnums, has_aux, args, kwargs, False)
+        differentiable(name, pullback.values, pullback.structure)
         values, leaves, root = pullback.values, pullback.arguments.leaves, pullback.root
         n = 0 if root is None else root.size
         chunks = [_rows(name, pullback, start, stop) for start, stop in _ranges(n, step)]
@@ -150,6 +151,7 @@ def _columns(
             out, moved = pushed(f, arguments, [None if u is None else dressed(u, 0, tape) for u in units], kwargs, has_aux)
             found = [None if t is None else undressed(name, t, tape, stop - start, -1) for t in moved]
         out.leaves = [outside(x) for x in out.leaves]
+    differentiable(name, out.leaves, out.structure)
     return out, [zeros(y, (*y.shape, stop - start), [y]) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from nestgrad.errors import IndexRangeError, ShapeError
 from nestgrad.func.home import of
 from nestgrad.func.jacobians import unit_vectors
-from nestgrad.func.run import ArgNums, Arguments, Outputs
+from nestgrad.func.run import ArgNums, Arguments, Outputs, differentiable
 from nestgrad.func.series import expanded
 from nestgrad.func.trees import unflatten
 from nestgrad.tensor import Tensor
@@ -39,7 +39,7 @@ def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0)
     Raises:
         IndexRangeError: If the point does not have one of the coordinates.
         ShapeError: If an axis is no int, or the argument is no single point.
-        DTypeError: If the point is not floating.
+        DTypeError: If the point, or an output, is not floating.
         LevelError: If the output was taken out of the level of this very transform.
 
     >>> from nestgrad import tensor
@@ -76,6 +76,7 @@ def _by(f: Callable[..., Any], times: Sequence[tuple[int, int]], argnums: ArgNum
     # of two rounds nothing.
     speed = 2 ** round(log2(factorial(order)) / order)
     out, rows = expanded(g, arguments, _along(arguments.leaves, axis, float(speed)), kwargs, order)
+    differentiable(arguments.name, out.leaves, out.structure)
     factor = factorial(order) / speed**order
     return unflatten(out.structure, [row[order] if factor == 1.0 else row[order] * factor for row in rows])
 

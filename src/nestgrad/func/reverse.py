@@ -5,7 +5,7 @@ from typing import Any
 
 from nestgrad.errors import LevelError, NotConnectedError, ShapeError
 from nestgrad.func.home import of
-from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, inside, joined, outside, renewed, zeros
+from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, differentiable, inside, joined, outside, renewed, zeros
 from nestgrad.func.trees import LEAF, flatten, shown, unflatten
 from nestgrad.tensor import Gradients, Tensor
 from nestgrad.tensor.gradients import checked_seed
@@ -28,6 +28,7 @@ def grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, str
 
     Raises:
         ShapeError: If the output is not 0-dimensional.
+        DTypeError: If an argument, or the output, is not floating.
         LevelError: If the output was taken out of the level of this very transform.
         NotConnectedError: If ``strict``, and the output does not depend on an argument.
 
@@ -62,6 +63,7 @@ def value_and_grad(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = 
                 f"grad: the function returned shape {pullback.value.shape}; expected a 0-dimensional tensor. "
                 "Try .sum(), or vjp for other outputs"
             )
+        differentiable("grad", pullback.values, pullback.structure)
         gradients = pullback.pull(None)
         value = (pullback.value, aux) if has_aux else pullback.value
         return value, gradients if isinstance(argnums, Sequence) else gradients[0]
@@ -81,6 +83,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False, strict: boo
     Returns:
         ``(value, pullback)`` (and the auxiliary data). ``pullback(v)``, with ``v`` of the value's shape and structure, gives a tuple: for
         each primal the product of ``v`` with the Jacobian, one backward pass. It can be called any number of times, with tracked ``v`` too.
+        Outputs that are whole numbers or booleans do not depend on anything.
 
     >>> value, pullback = vjp(lambda x: x * x, 3.0)
     >>> float(pullback(1.0)[0])

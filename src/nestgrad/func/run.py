@@ -12,7 +12,7 @@ from nestgrad.levels.coats import bare, on, tied, variable
 from nestgrad.levels.marks import NONE, Marks, left, opened
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import Handle, constant, is_scalar, make
+from nestgrad.tensor.handle import Handle, constant, is_floating, is_scalar, make
 
 ArgNums = int | Sequence[int]
 
@@ -156,6 +156,20 @@ class Outputs:
         if not leaves:
             raise LevelError(f"{name}: the function returned a {type(out).__name__}; expected a Tensor")
         self.leaves = [_output(name, x, like) for x in leaves]
+
+
+def differentiable(name: str, leaves: Sequence[Tensor], structure: Structure) -> None:
+    """Check that the leaves of an output can have derivatives.
+
+    Raises:
+        DTypeError: If one holds whole numbers or booleans.
+    """
+    for i, x in enumerate(leaves):
+        if not is_floating(x):
+            raise DTypeError(
+                f"{name}: the function returned dtype {x.dtype} as its output{places(structure)[i]}, and whole numbers and booleans are not "
+                "differentiable; expected floating ones. Try x.astype('float64') where zeros are meant"
+            )
 
 
 def _pair(name: str, result: Any) -> tuple[Any, Any]:
