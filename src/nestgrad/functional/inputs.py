@@ -30,9 +30,6 @@ class Inputs:
     def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool) -> None:
         self.name, self.create_graph = name, create_graph
         self.several, given = listed("inputs", name, inputs)
-        if not given:
-            raise FunctionalTypeError(f"The inputs given to {name} must be either a Tensor or a tuple of Tensors but the given inputs are "
-                                      "an empty tuple, by which nothing can be differentiated. Try (x,)")  # fmt: skip
         self.library = _common(name, given)
         self.b = home(func, given)
         self.tensors = tuple(self._tensor(x) for x in given)
@@ -137,6 +134,11 @@ def listed(what: str, name: str, given: Any, arrays: bool = True) -> tuple[bool,
     """
     several = isinstance(given, tuple)
     parts = given if several else (given,)
+    if not parts and what != "v":
+        raise FunctionalTypeError(
+            f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} are an empty tuple. "
+            "Nothing is there to differentiate. Try (x,)"
+        )
     for k, x in enumerate(parts):
         if not isinstance(x, Handle) and not (arrays and _library(x)):
             found = f"the value at index {k}" if several else f"the given {what}"

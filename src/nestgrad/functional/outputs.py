@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.errors import DTypeError, FunctionalError
+from nestgrad.errors import DTypeError, FunctionalError, ImmutableError
 from nestgrad.func import value_and_grad
 from nestgrad.functional.inputs import listed
 from nestgrad.functional.strictness import independent
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import is_floating
+from nestgrad.tensor.handle import Handle, is_floating
 
 
 class Function:
@@ -35,7 +35,7 @@ class Function:
             DTypeError: If one is not floating.
             FunctionalError: If another call has returned something else.
         """
-        several, outs = listed("outputs of the user-provided function", self.name, self.func(*xs), arrays=False)
+        several, outs = listed("outputs of the user-provided function", self.name, self._run(xs), arrays=False)
         for i, y in enumerate(outs):
             if not is_floating(y):
                 if self.strict:
@@ -46,6 +46,18 @@ class Function:
                 )
         self._same(several, outs)
         return outs
+
+    def _run(self, xs: tuple[Tensor, ...]) -> Any:
+        try:
+            return self.func(*xs)
+        except (ImmutableError, AttributeError) as error:
+            in_place = isinstance(error, ImmutableError) or (isinstance(error.obj, Handle) and error.name.endswith("_"))
+            if not in_place:
+                raise
+            raise FunctionalError(
+                f"a leaf Variable that requires grad is being used in an in-place operation. The function given to {self.name} would write "
+                f"into a Tensor, and they are immutable ({error}). Try an operation that returns a new one, such as x + 1 for x.add_(1)"
+            ) from error
 
     def _same(self, several: bool, outs: tuple[Tensor, ...]) -> None:
         shapes, dtypes = [y.shape for y in outs], [y.dtype for y in outs]

@@ -13,7 +13,34 @@ from nestgrad.tensor import Tensor
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """A vector times the Jacobian."""
+    """A vector times the Jacobian of a function, and the value. One run of the function, and one backward pass.
+
+    Args:
+        func: Takes as many Tensors as there are inputs; returns a Tensor, or a tuple of them.
+        inputs: A Tensor, NumPy array or torch tensor, or a tuple of them. Floating.
+        v: The vector: of the shapes of the outputs. May be left out for a single output with one entry; it then is 1. It is cast to the
+            outputs' dtype if that holds all of it.
+        create_graph: Keep both results on the levels of the inputs, of ``v``, and of what ``func`` closes over, so that they can be
+            differentiated further. Otherwise they are constants.
+        strict: Raise where an output depends on no input, or no output on an input, instead of giving zeros; with ``create_graph`` also
+            where the product depends on nothing. Runs ``func`` once more to see.
+
+    Returns:
+        ``(outputs, product)``, as what the inputs were, Tensors or arrays: the outputs as ``func`` returns them, and the product in the
+        shapes and dtypes of the inputs, a tuple if they are.
+
+    Raises:
+        FunctionalError: If ``v`` is left out or has other shapes, or as ``jacobian``.
+        FunctionalTypeError: If ``v`` is no Tensor, or of a dtype that cannot be cast without loss; or as ``jacobian``.
+        DTypeError, ConversionError, LevelError: As ``jacobian``.
+
+    >>> from nestgrad import tensor
+    >>> def exp_reducer(x):
+    ...     return x.exp().sum(dim=1)
+    >>> outputs, product = vjp(exp_reducer, tensor([[0.0, 1.0], [2.0, 0.5]]), tensor([1.0, 10.0]))
+    >>> outputs.round(4).tolist(), product.round(4).tolist()
+    ([3.7183, 9.0378], [[1.0, 2.7183], [73.8906, 16.4872]])
+    """
     given = Inputs("vjp", func, inputs, create_graph)
     f = Function("vjp", func, strict)
     if strict:
@@ -36,7 +63,37 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False, mode: str = "forward"
 ) -> Any:
-    """The Jacobian times a vector."""
+    """The Jacobian of a function times a vector, and the value.
+
+    Args:
+        func: As for ``vjp``.
+        inputs: As for ``vjp``.
+        v: The vector: of the shapes of the inputs. May be left out for a single input with one entry; it then is 1. It is cast to the
+            inputs' dtypes if they hold all of it.
+        create_graph: As for ``vjp``.
+        strict: As for ``vjp``.
+        mode: ``"forward"``: one run of ``func`` that carries the derivative along, without a graph. ``"reversed"``: the transpose of the
+            backward pass, which is recorded; the way for functions whose custom rules have no forward mode. The answer is the same.
+
+    Returns:
+        ``(outputs, product)``, as what the inputs were, Tensors or arrays: both as ``func`` returns its outputs.
+
+    Raises:
+        ArgumentError: If there is no such mode.
+        As ``vjp``.
+
+    >>> from nestgrad import tensor
+    >>> def exp_reducer(x):
+    ...     return x.exp().sum(dim=1)
+    >>> outputs, product = jvp(exp_reducer, tensor([[0.0, 1.0], [2.0, 0.5]]), tensor([[1.0, 1.0], [1.0, 0.0]]))
+    >>> outputs.round(4).tolist(), product.round(4).tolist()
+    ([3.7183, 9.0378], [3.7183, 7.3891])
+    >>> def adder(x, y):
+    ...     return 2 * x + 3 * y
+    >>> outputs, product = jvp(adder, (tensor([1.0, 2.0]), tensor([3.0, 4.0])), (tensor([1.0, 0.0]), tensor([1.0, 1.0])))
+    >>> outputs.tolist(), product.tolist()
+    ([11.0, 16.0], [5.0, 3.0])
+    """
     if mode not in ("forward", "reversed"):
         raise ArgumentError(f'Expected mode to be either "forward" or "reversed". Got {mode!r}. The answer is the same by both. '
                             'Try "forward", which costs less')  # fmt: skip
@@ -59,7 +116,31 @@ def jvp(
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The Hessian times a vector."""
+    """The Hessian of a scalar function times a vector, and the value: forward mode over reverse mode, about two gradients.
+
+    Args:
+        func: Takes as many Tensors as there are inputs; returns a Tensor with one entry, of any shape.
+        inputs: As for ``vjp``.
+        v: As for ``jvp``.
+        create_graph: As for ``vjp``.
+        strict: Raise where ``func`` does not depend on an input, or is linear in one, instead of giving zeros. Records the gradient once
+            more to see.
+
+    Returns:
+        ``(output, product)``, as what the inputs were, Tensors or arrays: the output as ``func`` returns it, and the product in the shapes
+        and dtypes of the inputs, a tuple if they are.
+
+    Raises:
+        FunctionalError: If the output is a tuple, or has several entries; or as ``vjp``.
+        FunctionalTypeError, DTypeError, ConversionError, LevelError: As ``vjp``.
+
+    >>> from nestgrad import tensor
+    >>> def pow_reducer(x):
+    ...     return x.pow(3).sum()
+    >>> output, product = hvp(pow_reducer, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
+    >>> output.item(), product.tolist()
+    (9.0, [6.0, 120.0])
+    """
 
     def product(gradient: Callable[..., Any], xs: tuple[Tensor, ...], along: tuple[Tensor, ...]) -> list[Tensor]:
         _, found, value = transforms.jvp(gradient, xs, along, has_aux=True)
@@ -69,7 +150,18 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """A vector times the Hessian."""
+    """A vector times the Hessian of a scalar function, and the value: reverse mode over reverse mode.
+
+    Arguments, results and errors are those of ``hvp``. The product is the same, since a Hessian is symmetric where second derivatives are
+    continuous; ``hvp`` keeps less in memory.
+
+    >>> from nestgrad import tensor
+    >>> def pow_reducer(x):
+    ...     return x.pow(3).sum()
+    >>> output, product = vhp(pow_reducer, tensor([1.0, 2.0]), tensor([1.0, 10.0]))
+    >>> output.item(), product.tolist()
+    (9.0, [6.0, 120.0])
+    """
 
     def product(gradient: Callable[..., Any], xs: tuple[Tensor, ...], along: tuple[Tensor, ...]) -> list[Tensor]:
         _, pullback, value = transforms.vjp(gradient, *xs, has_aux=True)
