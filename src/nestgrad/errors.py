@@ -76,6 +76,10 @@ class ConvergenceError(NestgradError, ArithmeticError):
     """An iteration that found no solution, or a solution that is none."""
 
 
+class SingularMatrixError(NestgradError, ArithmeticError):
+    """A matrix that is to be inverted, or solved with, has no inverse."""
+
+
 class MutatedError(NestgradError, RuntimeError):
     """Memory shared with its owner was written into while a graph still reads it."""
 
@@ -90,6 +94,10 @@ class ConversionError(NestgradError, TypeError):
 
 class TraceError(NestgradError, RuntimeError):
     """A program cannot hold what was done in its trace, or a value of a trace is used where it stands for nothing."""
+
+
+class PatternError(NestgradError, ValueError):
+    """A sparsity pattern that lacks entries which are not zero."""
 
 
 class WrongDerivativeError(NestgradError, AssertionError):

@@ -35,6 +35,8 @@ MAY_IMPORT = {
 MAY_USE = {
     "nestgrad.backends.numpy": {"numpy", "scipy"},  # scipy, where installed, for the special functions
     "nestgrad.backends.torch": {"torch"},
+    "nestgrad.optimize.operators": {"scipy"},  # imported when an operator is made
+    "nestgrad.dependence.pattern": {"scipy"},  # imported when a pattern is made
     "nestgrad.testing": {"numpy"},  # the oracles of the shipped kit
 }
 
