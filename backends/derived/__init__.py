@@ -6,6 +6,7 @@ why pi is ``4 atan 1`` here. A backend overrides what it has a kernel for.
 
 from nestgrad.backends.derived.activations import Activations
 from nestgrad.backends.derived.gamma import Gamma
+from nestgrad.backends.derived.linalg import Linalg
 from nestgrad.backends.derived.normalization import Normalization
 from nestgrad.backends.derived.numbers import Numbers
 from nestgrad.backends.derived.padding import Padding
@@ -19,5 +20,5 @@ from nestgrad.backends.derived.statistics import Statistics
 __all__ = ["Derived"]
 
 
-class Derived(Numbers, Activations, Special, Gamma, Padding, Placing, Pooling, Normalization, Scans, Sorting, Statistics):
+class Derived(Numbers, Activations, Special, Gamma, Padding, Placing, Pooling, Normalization, Scans, Linalg, Sorting, Statistics):
     """Every operation that is not required, family by family."""

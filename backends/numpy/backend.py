@@ -11,6 +11,7 @@ from nestgrad.backends.numpy.arranging import Arranging
 from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
+from nestgrad.backends.numpy.linalg import Linalg
 from nestgrad.backends.numpy.normalization import Normalization
 from nestgrad.backends.numpy.numbers import Numbers
 from nestgrad.backends.numpy.padding import Padding
@@ -27,7 +28,7 @@ _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 
 
 class NumpyBackend(
-    Elementwise, Numbers, Special, Along, Arranging, Padding, Placing, Pooling, Convolution, Normalization, Scans, Sorting, Arrays
+    Elementwise, Numbers, Special, Along, Arranging, Padding, Placing, Pooling, Convolution, Normalization, Scans, Linalg, Sorting, Arrays
 ):  # fmt: skip
     """Arrays of NumPy, on the CPU.
 

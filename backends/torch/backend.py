@@ -14,6 +14,7 @@ from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.attention import Attention
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
+from nestgrad.backends.torch.linalg import Linalg
 from nestgrad.backends.torch.normalization import Normalization
 from nestgrad.backends.torch.numbers import Numbers
 from nestgrad.backends.torch.padding import Padding
@@ -29,7 +30,7 @@ from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 class TorchBackend(
     Elementwise, Numbers, Special, Activations, Along, Arranging, Padding, Placing, Pooling, Convolution, Windows, Normalization, Attention,
-    Scans, Sorting, Statistics, Arrays,
+    Scans, Linalg, Sorting, Statistics, Arrays,
 ):
     """Tensors of PyTorch.
 

@@ -16,9 +16,12 @@ from nestgrad import (
     functional as functional,
     functions as functions,
     implicit as implicit,
+    linalg as linalg,
     nn as nn,
+    optimize as optimize,
     pde as pde,
     random as random,
+    sparse as sparse,
 )
 from nestgrad.backends import NumpyBackend as NumpyBackend, get_backend as get_backend
 from nestgrad.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp, define as define
@@ -42,7 +45,7 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 _OWN = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "functional", "implicit", "nn", "pde", "random", "checkpoint",
+    "errors", "func", "functional", "implicit", "linalg", "nn", "optimize", "pde", "random", "sparse", "checkpoint",
     "define", "custom_vjp", "custom_jvp",
 ]
 globals()["__all__"] = _OWN + vars(functions)["__all__"]  # not assigned: mypy would take a sum that it cannot read for an empty list

@@ -57,6 +57,8 @@ INTERNAL = {
     "project": "rules of normalisation: what is left beside the mean and the part along y",
     "attention": "scaled_dot_product_attention", "attention_weights": "scaled_dot_product_attention with dropout",
     "recur": "the rule of cumprod and logcumsumexp", "shift": "rules: entries before others", "ranked": "kthvalue, median and quantile",
+    "large_det": "det from four rows on", "regular_det": "the rule of large_det, by what stands ahead of the last three rows",
+    "pivots": "the rule of large_det, by an order of rows and columns", "held": "the rule of large_det, by what is constant",
     "pnorm": "norm of another order", "abspow": "the rule of pnorm",
     "softmax_vjp": "the rule of softmax, in one kernel", "log_softmax_vjp": "the rule of log_softmax",
     "log_softmax_jvp": "the tangent of log_softmax",
@@ -64,7 +66,7 @@ INTERNAL = {
 
 
 # Where users find functions, besides ``ng`` itself.
-ROOMS = {"nn": ng.nn}
+ROOMS = {"linalg": ng.linalg, "nn": ng.nn}
 
 PUBLIC = {name: getattr(room, name) for room in (ng, *ROOMS.values()) for name in room.__all__}
 

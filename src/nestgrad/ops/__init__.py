@@ -10,6 +10,7 @@ from nestgrad.ops import (
     convolution as convolution,
     elementwise as elementwise,
     halving as halving,
+    linalg as linalg,
     normalization as normalization,
     numbers as numbers,
     padding as padding,
