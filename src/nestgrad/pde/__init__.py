@@ -6,9 +6,11 @@ point again, so that operators compose: ``divergence(lambda x: k(x) * gradient(u
 """
 
 from nestgrad.pde.curvatures import hessian_diag, laplacian, value_gradient_laplacian
+from nestgrad.pde.kinks import PiecewiseLinearWarning
 from nestgrad.pde.orders import biharmonic, directional
 from nestgrad.pde.slopes import curl, divergence, gradient, jacobian
 
 __all__ = [
     "gradient", "jacobian", "divergence", "curl", "laplacian", "value_gradient_laplacian", "hessian_diag", "biharmonic", "directional",
+    "PiecewiseLinearWarning",
 ]  # fmt: skip

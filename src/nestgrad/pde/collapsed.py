@@ -5,7 +5,7 @@ from math import cos, pi, sin, sqrt
 from nestgrad.func.jets import jets
 from nestgrad.functions.arranging import moveaxis
 from nestgrad.functions.create import eye, tensor
-from nestgrad.functions.joining import concat
+from nestgrad.functions.shaping import concat
 from nestgrad.pde.points import AT_ONCE, Field
 from nestgrad.tensor import Tensor
 

@@ -8,6 +8,7 @@ from nestgrad.func.jacobians import jacfwd, jacrev
 from nestgrad.func.series import taylor
 from nestgrad.functions.diagonals import diagonal
 from nestgrad.pde.collapsed import up_to_laplacian
+from nestgrad.pde.kinks import warn_of_kinks
 from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, along_each
 from nestgrad.tensor import Tensor
 
@@ -40,7 +41,7 @@ def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | Non
     [[4.0, 0.0], [4.0, 0.0]]
     """
     operator = Operator("laplacian", f, method, METHODS, chunk_size)
-    return operator.over(lambda field, x: laplacian_at(operator.method, field, x))
+    return operator.over(lambda field, x: laplacian_at(operator.method, field, x), warn_of_kinks)
 
 
 def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
@@ -64,7 +65,7 @@ def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | 
     [[6.0, 2.0]]
     """
     operator = Operator("hessian_diag", f, method, METHODS, chunk_size)
-    return operator.over(lambda field, x: pure_seconds(operator.method, field, x))
+    return operator.over(lambda field, x: pure_seconds(operator.method, field, x), warn_of_kinks)
 
 
 def value_gradient_laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
@@ -96,7 +97,7 @@ def value_gradient_laplacian(f: Callable[..., Any], method: str = "auto", chunk_
             return field(x), jacfwd(field)(x), laplacian_at(FORWARD, field, x)
         return up_to_laplacian(field, x)
 
-    return operator.over(at_point)
+    return operator.over(at_point, warn_of_kinks)
 
 
 def laplacian_at(method: str, field: Field, x: Tensor) -> Tensor:
@@ -114,6 +115,7 @@ def pure_seconds(method: str, field: Field, x: Tensor) -> Tensor:
     def second(e: Tensor) -> Tensor:
         if method == FORWARD:
             return jvp(lambda x: jvp(field, (x,), (e,))[1], (x,), (e,))[1]  # type: ignore[no-any-return]
-        return 2.0 * taylor(field, x, e, 2)[2]
+        return 2.0 * taylor(field, x, e, 2)[2]  # type: ignore[no-any-return]
 
-    return along_each(second, x)  # type: ignore[no-any-return]
+    seconds: Tensor = along_each(second, x)
+    return seconds

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import factorial
 from typing import Any
 
-from nestgrad.errors import IndexRangeError, LevelError, ShapeError
+from nestgrad.errors import IndexRangeError, ShapeError
 from nestgrad.func.forward import jvp
 from nestgrad.func.home import of
 from nestgrad.func.jacobians import jacrev
@@ -14,6 +14,7 @@ from nestgrad.functions.create import tensor
 from nestgrad.levels.taylor import checked_order
 from nestgrad.pde import collapsed
 from nestgrad.pde.curvatures import METHODS, laplacian_at
+from nestgrad.pde.kinks import warn_of_kinks
 from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, unit
 from nestgrad.tensor import Tensor
 
@@ -57,18 +58,20 @@ def directional(
     def derivative(points: Any, *args: Any, **kwargs: Any) -> Any:
         x = operator.points(points, args, kwargs)
         field = operator.field(args, kwargs)
-        d = x.shape[-1]
-        if type(direction) is int:
-            if not -d <= direction < d:
-                raise IndexRangeError(
-                    f"directional: got coordinate {direction} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
-                    f"{d - 1}"
-                )
-            return operator.mapped(lambda p: _along(operator.method, field, p, unit(p, direction % d), order), x)
         v = _vector(direction, x)
-        if v.ndim == 1:
-            return operator.mapped(lambda p: _along(operator.method, field, p, v, order), x)
-        return operator.mapped(lambda p, v: _along(operator.method, field, p, v, order), x, v)
+
+        def along(p: Tensor, v: Tensor) -> Tensor:
+            return _along(operator.method, field, p, v, order)
+
+        if isinstance(v, int):
+            found = operator.mapped(lambda p: along(p, unit(p, v)), x)
+        elif v.ndim == 1:
+            found = operator.mapped(lambda p: along(p, v), x)
+        else:
+            found = operator.mapped(along, x, v)
+        if order > 1:
+            warn_of_kinks("directional", field, x, found)
+        return found
 
     return of(f, derivative)
 
@@ -99,7 +102,7 @@ def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
             return collapsed.biharmonic(field, x)
         return laplacian_at(operator.method, lambda x: laplacian_at(operator.method, field, x), x)
 
-    return operator.over(at_point)
+    return operator.over(at_point, warn_of_kinks)
 
 
 def _along(method: str, field: Field, x: Tensor, v: Tensor, order: int) -> Tensor:
@@ -112,10 +115,16 @@ def _along(method: str, field: Field, x: Tensor, v: Tensor, order: int) -> Tenso
     return jacrev(field)(x) @ v if method == REVERSE else jvp(field, (x,), (v,))[1]  # type: ignore[no-any-return]
 
 
-def _vector(direction: Any, x: Tensor) -> Tensor:
-    """The direction as a Tensor: of the shape of one point, or of all."""
-    if isinstance(direction, bool) or (not hasattr(direction, "shape") and not isinstance(direction, (list, tuple))):
-        raise LevelError(f"directional: got the direction {direction!r}; expected the number of a coordinate, or a vector")
+def _vector(direction: Any, x: Tensor) -> Tensor | int:
+    """The direction: the number of a coordinate, or a Tensor of the shape of one point, or of all."""
+    if type(direction) is int:
+        d = x.shape[-1]
+        if not -d <= direction < d:
+            raise IndexRangeError(
+                f"directional: got coordinate {direction} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
+                f"{d - 1}"
+            )
+        return direction % d
     if isinstance(direction, (list, tuple)):
         direction = tensor(direction, backend=x.b.base, dtype=x.dtype)
     v = as_leaf("directional", direction, x.b)

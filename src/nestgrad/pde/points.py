@@ -14,6 +14,9 @@ from nestgrad.tensor.handle import Handle, is_floating, is_scalar
 Field = Callable[[Tensor], Tensor]
 """A function of one point, of shape ``(d,)``."""
 
+Look = Callable[[str, Field, Tensor, Any], None]
+"""What looks at the result of an operator of that name: at these points."""
+
 REVERSE, FORWARD, TAYLOR = "reverse", "forward", "taylor"
 
 AT_ONCE = 64
@@ -42,15 +45,18 @@ class Operator:
         self.method = method
         self.chunk_size = checked_chunk(name, chunk_size)
 
-    def over(self, at_point: Callable[[Field, Tensor], Any]) -> Callable[..., Any]:
-        """The function of points, and of what the field takes beside one."""
-        f = self.f
+    def over(self, at_point: Callable[[Field, Tensor], Any], look: Look | None = None) -> Callable[..., Any]:
+        """The function of points, and of what the field takes beside one. ``look`` at the result, unless there is no need to."""
 
         def operator(points: Any, *args: Any, **kwargs: Any) -> Any:
             x = self.points(points, args, kwargs)
-            return self.mapped(lambda p: at_point(self.field(args, kwargs), p), x)
+            field = self.field(args, kwargs)
+            found = self.mapped(lambda p: at_point(field, p), x)
+            if look is not None:
+                look(self.name, field, x, found)
+            return found
 
-        return of(f, operator)
+        return of(self.f, operator)
 
     def points(self, points: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor:
         """The points as a Tensor, over the backend of the Tensors beside them, or else of those that the field closes over.
