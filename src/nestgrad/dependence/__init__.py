@@ -7,7 +7,12 @@ nothing of itself, all of its answer depends on all of its arguments.
 Dependence here is what derivatives see: what a derivative is zero by, for every value, does not count.
 """
 
+from nestgrad.dependence.coloring import columns_apart, neighbours_apart, rows_of, stars
+from nestgrad.dependence.given import given_pattern, symmetric
 from nestgrad.dependence.pattern import Pattern, TooDense, sparse_arrays
 from nestgrad.dependence.walk import jacobian_pattern
 
-__all__ = ["Pattern", "TooDense", "jacobian_pattern", "sparse_arrays"]
+__all__ = [
+    "Pattern", "TooDense", "columns_apart", "given_pattern", "jacobian_pattern", "neighbours_apart", "rows_of", "sparse_arrays", "stars",
+    "symmetric",
+]  # fmt: skip

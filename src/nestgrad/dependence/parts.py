@@ -14,7 +14,7 @@ from nestgrad.ops.table import TABLE, Kind
 
 
 def tangent(base: Any, step: Instruction, known: Sequence[Any], moving: Sequence[int]) -> Program:
-    """The program of an op's tangent, whose inputs are the operands that are no Python numbers, and then the tangents of those that are ``moving``.
+    """The program of an op's tangent. Its inputs are the operands that are no Python numbers, and tangents of those that are ``moving``.
 
     Args:
         base: The base backend.

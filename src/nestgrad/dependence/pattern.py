@@ -137,7 +137,7 @@ def taking(places: Any, size: int) -> Links:
 
 
 def gathering(places: Any, size: int) -> Links:
-    """Links by which entry ``k`` of the argument goes into entry ``places[k]`` of the answer, of ``size`` entries; nowhere if that is -1."""
+    """Links by which entry ``k`` of the argument goes into entry ``places[k]`` of the answer, which has ``size``; nowhere if that is -1."""
     return sparse_arrays("pattern").csr_array(taking(places, size).T)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from nestgrad.dependence import parts
 from nestgrad.dependence.flows import Found, all_of, copied, each, lined, multiplied, scanned
-from nestgrad.dependence.pattern import Pattern, TooDense, identity, united
+from nestgrad.dependence.pattern import Pattern, identity
 from nestgrad.errors import NestgradError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.traced.program import FIXED, ITEM, Instruction, Program, Variable
@@ -136,5 +136,3 @@ def _size(variable: Variable) -> int:
     for n in variable.shape:
         total *= n
     return total
-
-

@@ -8,6 +8,7 @@ Arguments and outputs may be nested tuples, lists, dicts and namedtuples. Their 
 go to the backend of the Tensors beside them, or else of those that the function closes over.
 """
 
+from nestgrad.func.diagonal import hessian_diag
 from nestgrad.func.forward import jvp, linearize
 from nestgrad.func.jacobians import hessian, jacfwd, jacrev
 from nestgrad.func.jets import jets
@@ -19,6 +20,6 @@ from nestgrad.func.stop import stop_gradient
 from nestgrad.func.tracing import call, trace
 
 __all__ = [
-    "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "taylor", "jets", "derivative",
-    "stop_gradient", "trace", "call",
+    "grad", "value_and_grad", "vjp", "jvp", "linearize", "vmap", "jacfwd", "jacrev", "hessian", "hessian_diag", "taylor", "jets",
+    "derivative", "stop_gradient", "trace", "call",
 ]  # fmt: skip

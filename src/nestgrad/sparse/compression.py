@@ -1,15 +1,13 @@
 """``Compression``: a pattern, its colours, and which product holds which entry."""
 
-from math import sqrt
 from typing import Any
 
+from nestgrad.dependence.checking import compared, direction
+from nestgrad.dependence.coloring import columns_apart, rows_of, stars
 from nestgrad.dependence.pattern import HOST, sparse_arrays
 from nestgrad.errors import PatternError
-from nestgrad.sparse.coloring import columns_apart, rows_of, stars
 
 _SYMMETRIC = "symmetric"
-_EPSILONS = {2: 2.0**-10, 4: 2.0**-23, 8: 2.0**-52}
-"""Rounding, by the size of a number."""
 
 _SMALL = 65536
 """A pattern of so many entries is coloured though it be dense; of a greater dense one each column is a colour."""
@@ -53,32 +51,20 @@ class Compression:
         made = sparse_arrays("sparse").csr_array((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
         return made.copy()
 
-    def direction(self) -> Any:
-        """A vector to check the matrix with: numbers between 1 and 2 with any signs, the same each time."""
-        n = len(self.colors)
-        drawing = HOST.generator(n)
-        signs = HOST.where(HOST.uniform((n,), drawing) < 0.5, -1.0, 1.0)
-        return signs * (HOST.uniform((n,), drawing) + 1.0)
-
     def checked(self, name: str, found: Any, product: Any) -> None:
-        """Compare a matrix with a product that was not used for it.
+        """Compare a matrix with its product with ``direction``, which was not used for it.
 
         Raises:
-            PatternError: If it is not the product with ``direction()``, by more than rounding.
+            PatternError: If it is not the product, by more than rounding.
         """
-        v = self.direction()
+        v = direction(len(self.colors))
         across = found.T if self.mode == "rows" else found
-        size = abs(across) @ abs(v)
-        eps = _EPSILONS[product.dtype.itemsize]
-        off = abs(across @ v - product)
-        most = float(size.max()) if len(size) else 0.0
-        wrong = off > sqrt(eps) * size + 1e4 * eps * max(most, 1.0)
-        if wrong.any():
+        off = compared(across @ v, product, abs(across) @ abs(v))
+        if off is not None:
             raise PatternError(
-                f"{name}: got a pattern of {self.pattern.nnz} entries that does not hold all of the matrix: of a product with it, "
-                f"{int(wrong.sum())} of {len(size)} entries are off, by {float(off.max()):.3g} at most; expected each entry that is not "
-                f"zero for some value of the argument. Try pattern=None, which traces the function; or make a new {name}, if what the "
-                "function closes over has changed"
+                f"{name}: got a pattern of {self.pattern.nnz} entries that does not hold all of the matrix: of a product with it, {off[0]} "
+                f"of {len(product)} numbers are off, by {off[1]:.3g} at most; expected each entry that is not zero for some value of the "
+                f"argument. Try pattern=None, which traces the function; or make a new {name}, if what the function closes over has changed"
             )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from nestgrad.dependence import jacobian_pattern, sparse_arrays
+from nestgrad.dependence import given_pattern, jacobian_pattern, sparse_arrays, symmetric
+from nestgrad.dependence.checking import direction
 from nestgrad.dependence.pattern import HOST
 from nestgrad.errors import ArgumentError, LevelError, ShapeError, TraceError
 from nestgrad.func.forward import jvp
@@ -124,7 +125,7 @@ class SparseMap:
         sparse_arrays(name)
         self._name, self._derived, self._mode, self._argnums, self._check = name, derived, mode, argnums, check
         self._step = checked_chunk(name, chunk_size)
-        self._given = None if pattern is None else compression(_given(name, pattern, mode), mode)
+        self._given = None if pattern is None else compression(given_pattern(name, pattern, mode == "symmetric"), mode)
         self._last = self._given
         self._made: dict[Hashable, Compression] = {}
 
@@ -198,7 +199,7 @@ class SparseMap:
             program = trace(f)(*(leaves[i] for i in arrays))
         except TraceError as error:
             raise TraceError(
-                f"{self._name}: the function cannot be traced for its pattern. {error}. Or give pattern=..., where the matrix may be nonzero"
+                f"{self._name}: the function cannot be traced for its pattern. {error}. Or give pattern=..., where it may be nonzero"
             ) from error
         if program.structure is not LEAF:
             raise ShapeError(f"{self._name}: the function returned {shown(program.structure)}; expected a single Tensor")
@@ -207,7 +208,7 @@ class SparseMap:
         shape = program.outputs[0].shape
         m, n = HOST.full(shape, False).size, HOST.full(program.inputs[place].shape, False).size
         matrix = sparse_arrays(self._name).csr_array((m, n), dtype=bool) if found is None else found.matrix()
-        return _both(matrix) if self._mode == "symmetric" else matrix
+        return symmetric(matrix) if self._mode == "symmetric" else matrix
 
     def _products(self, made: Compression, g: Callable[[Any], Any], x: Tensor, check: bool) -> Any:
         """The products of the matrix with the sums of each colour, and with the direction that checks: one in each row."""
@@ -224,7 +225,7 @@ class SparseMap:
             stop = min(start + step, total)
             seeds = made.seeds(start, min(stop, made.products))
             if stop > made.products:
-                seeds = HOST.concat(seeds, made.direction()[None, :], axis=0)
+                seeds = HOST.concat(seeds, direction(len(made.colors))[None, :], axis=0)
             out = along(_tensor(seeds.reshape((stop - start, *like.shape)), like))
             self._single(out, made.pattern.shape[0] if made.mode != "rows" else x.size, stop - start)
             self._plain(out, "a result")
@@ -247,34 +248,6 @@ class SparseMap:
                 "plain numbers and would silently be a constant there. Try func.hessian, func.hessian_diag or products by func.jvp, which "
                 "stay on levels; or detach() the argument, and what the function closes over"
             )
-
-
-def _given(name: str, pattern: Any, mode: str) -> Any:
-    """A pattern of the user as a boolean ``csr_array``.
-
-    Raises:
-        ShapeError: If it is no matrix, or that of a Hessian is not square.
-    """
-    sp = sparse_arrays(name)
-    if not sp.issparse(pattern):
-        pattern = HOST.asarray(pattern.numpy() if isinstance(pattern, Handle) else pattern)
-    if len(pattern.shape) != 2 or (mode == "symmetric" and pattern.shape[0] != pattern.shape[1]):
-        expected = "(n, n) for an argument of n entries" if mode == "symmetric" else "(m, n) for an output of m and an argument of n entries"
-        raise ShapeError(f"{name}: got a pattern of shape {tuple(pattern.shape)}; expected {expected}")
-    matrix = sp.csr_array(sp.csr_array(pattern) != 0)
-    return _both(matrix) if mode == "symmetric" else _sorted(matrix)
-
-
-def _both(matrix: Any) -> Any:
-    """A pattern and its transpose."""
-    return _sorted(sparse_arrays("sparse").csr_array(matrix + matrix.T))
-
-
-def _sorted(matrix: Any) -> Any:
-    matrix.eliminate_zeros()
-    matrix.sum_duplicates()
-    matrix.sort_indices()
-    return matrix
 
 
 def _key(leaves: Sequence[Any], arrays: Sequence[int], structure: Any) -> Hashable:

@@ -5,6 +5,7 @@ are greedy: vertices of many neighbours come first, and each gets the least colo
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 Rows = Sequence[Sequence[int]]
@@ -14,7 +15,7 @@ Rows = Sequence[Sequence[int]]
 def rows_of(matrix: Any) -> list[list[int]]:
     """The columns of each row of a ``csr_array``, as lists."""
     ends, columns = matrix.indptr.tolist(), matrix.indices.tolist()
-    return [columns[start:stop] for start, stop in zip(ends[:-1], ends[1:], strict=True)]
+    return [columns[start:stop] for start, stop in pairwise(ends)]
 
 
 def columns_apart(rows: Rows, n: int) -> list[int]:
