@@ -12,7 +12,7 @@ import torch
 import nestgrad as ng
 from nestgrad import func
 from nestgrad.backends import TorchBackend
-from nestgrad.errors import DTypeError, LevelError, ShapeError
+from nestgrad.errors import ConversionError, DTypeError, LevelError, ShapeError
 from nestgrad.optimize import flat, scipy_callables
 
 W, B, X = [[0.5, -0.3], [0.8, 0.1]], [0.1, -0.2], [0.4, -0.9]
@@ -172,7 +172,10 @@ def test_what_is_tracked_outside_comes_in_as_it_is_and_goes_out_as_a_constant():
     w, start = s.tensor([2.0, 3.0], requires_grad=True), s.tensor([1.0, 1.0], requires_grad=True)
     c = scipy_callables(lambda x: (w * x**2).sum(), start)
     assert c.fun(c.x0) == 5.0 and c.jac(c.x0).tolist() == [4.0, 6.0] and c.hess(c.x0).tolist() == [[4.0, 0.0], [0.0, 6.0]]
-    assert c.hessp(c.x0, start).tolist() == [4.0, 6.0] and not c.unflatten(c.x0).tracked_on()
+    assert c.hessp(c.x0, ng.tensor([1.0, 1.0])).tolist() == [4.0, 6.0] and not c.unflatten(c.x0).tracked_on()
+    for run in (lambda: c.fun(start), lambda: c.hessp(c.x0, start), lambda: c.unflatten(start * 2.0)):
+        with pytest.raises(ConversionError, match=r"would silently make a constant of it"):
+            run()
 
 
 def test_the_imperative_style_inside():

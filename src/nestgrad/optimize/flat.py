@@ -59,9 +59,10 @@ class Vectors:
         Raises:
             ShapeError: If it is of another shape.
             DTypeError: If it does not hold real numbers.
+            ConversionError: If it is a tracked Tensor.
         """
         base = self.like.b.base
-        data = x.detach().numpy() if isinstance(x, Handle) else x  # type: ignore[attr-defined]
+        data = x.__array__() if isinstance(x, Handle) else x  # type: ignore[attr-defined]
         found = make(self.like.b, base.cast(base.asarray(data), self.like.dtype), NONE)
         if found.shape != (self.size, *columns):
             raise ShapeError(f"{self.name}: got {what} of shape {found.shape}; expected {self.expected(*columns)}")
