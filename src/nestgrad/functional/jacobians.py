@@ -7,7 +7,7 @@ from nestgrad import func as transforms
 from nestgrad.errors import ArgumentError
 from nestgrad.functional.inputs import Inputs
 from nestgrad.functional.outputs import Function, Scalar
-from nestgrad.functional.strictness import all_depend, computed, gradient_depends
+from nestgrad.functional.strictness import all_depend, blocks_depend, gradient_depends, refuse_constant
 from nestgrad.tensor import Tensor
 
 _STRATEGIES = {"reverse-mode": transforms.jacrev, "forward-mode": transforms.jacfwd}
@@ -66,11 +66,11 @@ def jacobian(
     f = Function("jacobian", func, strict)
     if strict:
         all_depend(given, f)
-
-    def blocks(*xs: Tensor) -> list[Tensor]:
-        return [block.astype(x.dtype) for row in matrix(f, given.numbers)(*xs) for block, x in zip(row, given.tensors, strict=True)]
-
-    table = _rows(given, computed(given, blocks, strict, lambda k: k % len(given.tensors)))
+        if create_graph:
+            for row in blocks_depend(given, f, len(f.shapes)):
+                refuse_constant(row)
+    rows = matrix(f, given.numbers)(*given.tensors)
+    table = [_row(given, [block.astype(x.dtype) for block, x in zip(row, given.tensors, strict=True)]) for row in rows]
     return tuple(table) if f.several else table[0]
 
 
@@ -118,12 +118,8 @@ def hessian(
     f = Scalar("hessian", func, strict)
     if strict:
         gradient_depends(given, f.with_gradient(given.numbers), unused=False, every=True)
-
-    def blocks(*xs: Tensor) -> list[Tensor]:
-        rows = matrix(transforms.grad(f, given.numbers), given.numbers)(*xs)
-        return [block.astype(x.dtype) for row, x in zip(rows, given.tensors, strict=True) for block in row]
-
-    return given.nested(_rows(given, blocks(*given.tensors)))
+    rows = matrix(transforms.grad(f, given.numbers), given.numbers)(*given.tensors)
+    return given.nested([_row(given, [block.astype(x.dtype) for block in row]) for row, x in zip(rows, given.tensors, strict=True)])
 
 
 def _strategy(name: str, vectorize: bool) -> Callable[[Callable[..., Any], tuple[int, ...]], Callable[..., tuple[tuple[Tensor, ...], ...]]]:
@@ -136,8 +132,6 @@ def _strategy(name: str, vectorize: bool) -> Callable[[Callable[..., Any], tuple
     return lambda f, numbers: made(f, numbers, chunk_size=None if vectorize else 1)
 
 
-def _rows(given: Inputs, blocks: Sequence[Tensor]) -> list[Any]:
-    """The blocks, row by row, as what came in; each row as the inputs came."""
-    n = len(given.tensors)
-    found = [given.back(block) for block in blocks]
-    return [given.nested(found[k : k + n]) for k in range(0, len(found), n)]
+def _row(given: Inputs, blocks: Sequence[Tensor]) -> Any:
+    """The blocks for each of the inputs, as what came in."""
+    return given.nested([given.back(block) for block in blocks])

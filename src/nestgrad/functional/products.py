@@ -8,7 +8,7 @@ from nestgrad.errors import ArgumentError, FunctionalError
 from nestgrad.func.run import outside
 from nestgrad.functional.inputs import Inputs
 from nestgrad.functional.outputs import Function, Scalar
-from nestgrad.functional.strictness import computed, gradient_depends, some_depend
+from nestgrad.functional.strictness import blocks_depend, gradient_depends, refuse_constant, some_depend
 from nestgrad.tensor import Tensor
 
 
@@ -45,19 +45,16 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     f = Function("vjp", func, strict)
     if strict:
         some_depend(given, f)
-
-    def product(*xs: Tensor) -> list[Tensor]:
-        values, pullback = transforms.vjp(f, *xs)
-        if v is not None:
-            seed = given.vector(v, values, bool(f.several))
-        elif not f.several and values[0].size == 1:
-            seed = given.ones(values[0])
-        else:
-            raise _needed("vjp", "user-provided function returns a single Tensor with a single element.")
-        return [*values, *pullback(seed)]
-
-    outputs, found = _apart(f, computed(given, product, strict, lambda k: k - len(f.shapes)))
-    return _nested(given, f, outputs), given.nested([given.back(g) for g in found])
+    values, pullback = transforms.vjp(f, *given.tensors)
+    if v is not None:
+        seed = given.vector(v, values, bool(f.several))
+    elif len(values) == 1 and values[0].size == 1:
+        seed = given.ones(values[0])
+    else:
+        raise _needed("vjp", "user-provided function returns a single Tensor with a single element.")
+    if strict and create_graph and not _tracked(seed):
+        refuse_constant([any(column) for column in zip(*blocks_depend(given, f, len(values)), strict=True)])
+    return _nested(given, f, values), given.nested([given.back(g) for g in pullback(seed)])
 
 
 def jvp(
@@ -102,17 +99,14 @@ def jvp(
     f = Function("jvp", func, strict)
     if strict:
         some_depend(given, f)
-
-    def product(*xs: Tensor) -> list[Tensor]:
-        if mode == "forward":
-            values, tangents = transforms.jvp(f, xs, along)
-        else:
-            values, pushforward = transforms.linearize(f, *xs)
-            tangents = pushforward(*along)
-        return [*values, *tangents]
-
-    outputs, found = _apart(f, computed(given, product, strict, lambda k: k - len(f.shapes)))
-    return _nested(given, f, outputs), _nested(given, f, found)
+        if create_graph and not _tracked(along):
+            refuse_constant([any(row) for row in blocks_depend(given, f, len(f.shapes))])
+    if mode == "forward":
+        values, found = transforms.jvp(f, given.tensors, along)
+    else:
+        values, pushforward = transforms.linearize(f, *given.tensors)
+        found = pushforward(*along)
+    return _nested(given, f, values), _nested(given, f, found)
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
@@ -208,10 +202,9 @@ def _needed(name: str, when: str) -> FunctionalError:
     return FunctionalError(f"The vector v can only be None if the {when} {name} would not know in which direction. Try v=...")
 
 
-def _apart(f: Function, results: Sequence[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-    """The outputs, and what comes after them."""
-    n = len(f.shapes)
-    return results[:n], results[n:]
+def _tracked(v: Sequence[Tensor]) -> bool:
+    """Whether a product with ``v`` can be differentiated in any case: by what ``v`` depends on."""
+    return any(x.level for x in v)
 
 
 def _nested(given: Inputs, f: Function, results: Sequence[Tensor]) -> Any:

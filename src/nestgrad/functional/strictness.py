@@ -5,9 +5,9 @@ so ``0 * x`` depends on ``x``, and ``x.detach()`` does not.
 """
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 
 from nestgrad.errors import FunctionalError
+from nestgrad.func import vjp
 from nestgrad.func.run import Run, inside, outside, renewed
 from nestgrad.functional.inputs import Inputs
 from nestgrad.levels.reverse.node import Node
@@ -44,29 +44,37 @@ class Dependence:
         return not any(self.on[i]) and self.values[i].level == 0
 
 
-def computed(given: Inputs, f: Several, strict: bool, input_of: Callable[[int], int]) -> Sequence[Tensor]:
-    """First derivatives. With ``create_graph``, ``strict`` wants something to differentiate in each of them.
+def blocks_depend(given: Inputs, f: Several, outputs: int) -> list[list[bool]]:
+    """For each output, and each input, whether the derivative of the one by the other depends on anything.
 
-    Args:
-        given: The inputs.
-        f: What gives them, and perhaps other results.
-        strict: Whether to check.
-        input_of: The input that the message names for a result; a negative number for one that is no derivative.
+    Outputs are differentiated one by one: together, the one would be multiplied by zero for the sake of the other, and depend on it.
+    """
+    n = len(given.tensors)
+
+    def derivatives(*xs: Tensor) -> list[Tensor]:
+        found: list[Tensor] = []
+        for i in range(outputs):
+            value, pullback = vjp(lambda *zs, i=i: f(*zs)[i], *xs)
+            found += pullback(given.ones(value)[0])
+        return found
+
+    run = Dependence(given, derivatives)
+    return [[not run.constant(i * n + k) for k in range(n)] for i in range(outputs)]
+
+
+def refuse_constant(depends: Sequence[bool]) -> None:
+    """Check first derivatives that are to be differentiated further.
 
     Raises:
-        FunctionalError: If a derivative depends on nothing.
+        FunctionalError: If one depends on nothing.
     """
-    if not (strict and given.create_graph):
-        return f(*given.tensors)
-    run = Dependence(given, f)
-    for i in range(len(run.values)):
-        if run.constant(i) and (k := input_of(i)) >= 0:
+    for k, something in enumerate(depends):
+        if not something:
             raise FunctionalError(
                 f"The jacobian of the user-provided function is independent of input {k}. This is not allowed in strict mode when "
-                f"create_graph=True. The function is linear there, and all that follows would be zero. Try strict=False, or "
+                "create_graph=True. The function is linear there, and all that follows would be zero. Try strict=False, or "
                 "create_graph=False"
             )
-    return run.values
 
 
 def all_depend(given: Inputs, f: Several) -> None:
@@ -147,9 +155,9 @@ def inputs_count(on: Sequence[Sequence[bool]], n: int) -> None:
 
 
 def pairs_depend(run: Dependence, first: int, sentence: str) -> None:
-    for i, k in chain.from_iterable([(i, k) for k in range(len(row))] for i, row in enumerate(run.on[first:])):
-        if not run.on[first + i][k]:
-            raise FunctionalError(f"{sentence.format(i=i, k=k)} Try strict=False for zeros")
+    for i, row in enumerate(run.on[first:]):
+        if not all(row):
+            raise FunctionalError(f"{sentence.format(i=i, k=row.index(False))} Try strict=False for zeros")
 
 
 def _reached(root: Node) -> set[Node]:
