@@ -150,4 +150,5 @@ for _name in ("dot", "vdot"):
     case(_name, getattr(torch, _name), REAL, POSITIVE)
 case("outer", squared(torch.outer), draw(-1, 1, 1000), draw(-1, 1, 1000), ours=squared(ng.outer))
 case("kron", squared(torch.kron), draw(-1, 1, 30, 30), draw(-1, 1, 33, 33), ours=squared(ng.kron))
+case("vecdot", squared(torch.linalg.vecdot), draw(-1, 1, 10_000, 100), draw(-1, 1, 10_000, 100), ours=squared(ng.vecdot))
 case("cross", squared(torch.linalg.cross), draw(-1, 1, 300_000, 3), draw(-1, 1, 300_000, 3), ours=squared(ng.cross))

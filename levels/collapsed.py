@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.batched import Batch
+from nestgrad.levels.batched import Batch, batched, unbatch
+from nestgrad.levels.forward import dual, split
 from nestgrad.levels.pushforward import push
 from nestgrad.levels.recurrence import Lazy, Scope
 from nestgrad.ops.table import Kind, Op
@@ -38,12 +39,18 @@ class Lanes:
     def summed(self, b: Any, p: Any) -> Any:
         """The weighted sum of ``p`` over the directions."""
         if isinstance(p, Batch) and p.tape is self.tape:
-            if self.weights is None:
-                return b.sum(p.value, (0,))
-            shape = tuple(b.shape(p.value))
-            rows = b.matmul(b.reshape(self.weights, (1, self.size)), b.reshape(p.value, (self.size, _count(shape[1:]))))
-            return b.reshape(rows, shape[1:])
+            return b.sum(self.weighted(b, p).value, (0,))
         return b.scale(p, float(self.size)) if self.weights is None else b.mul(p, b.sum(self.weights, (0,)))
+
+    def weighted(self, b: Any, p: Any) -> Any:
+        """``p`` times the weight of each direction."""
+        return p if self.weights is None else b.mul(p, batched(self.tape, self.weights, self.size))
+
+    def dot(self, b: Any, p: Any, q: Any) -> Any:
+        """The sum of the products of ``p`` and ``q`` over the directions; one of them is weighted."""
+        if all(isinstance(v, Batch) and v.tape is self.tape for v in (p, q)):
+            return b.vecdot(p.value, q.value, 0)
+        return b.sum(unbatch(b, b.mul(p, q), self.tape, self.size, 0), (0,))
 
 
 class Jets(Coat):
@@ -94,29 +101,39 @@ class Jets(Coat):
     def _composed(
         self, b: Any, op: Op, i: int, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]
     ) -> Any:
-        """An op entry by entry, of one argument that moves: its own series, which no direction enters, composed with that of the argument."""
+        """An op entry by entry, of one argument that moves: its own series, which no direction enters, composed with that one."""
         lanes, x = self.lanes, mine[i]
         assert x is not None
         outer = self._own(b, op, i, values, params)
         rows: list[Any] = [None] * (lanes.order - 1)
         top = None if x.top is None else _times(b, x.top, outer[1])
-        for m, power in enumerate(powers(b, x.terms, lanes.order), 1):
-            if outer[m] is not None:
-                for k, p in enumerate(power[:-1]):
-                    rows[k] = _plus(b, rows[k], _times(b, p, outer[m]))
-                if power[-1] is not None:
-                    top = _plus(b, top, _times(b, lanes.summed(b, power[-1]), outer[m]))
+        weighted = [None if t is None else lanes.weighted(b, t) for t in x.terms]
+        for m, power in enumerate(powers(b, x.terms, lanes.order - 1), 1):
+            for k, p in enumerate(power):
+                rows[k] = _plus(b, rows[k], _times(b, p, outer[m]))
+            if outer[m + 1] is not None:  # the last coefficient of the next power
+                for j, p in enumerate(reversed(power)):
+                    if p is not None and weighted[j] is not None:
+                        top = _plus(b, top, _times(b, lanes.dot(b, weighted[j], p), outer[m + 1]))
         return self._made(outer[0], rows, top)
 
     def _own(self, b: Any, op: Op, i: int, values: Sequence[Any], params: tuple[Any, ...]) -> list[Any]:
         """The Taylor coefficients of the op at its value, by one argument."""
-        order = self.lanes.order
-        scope = Scope(b, self.tape, not any(isinstance(v, Coat) for v in values))
+        order, tape, x = self.lanes.order, self.tape, values[i]
+        one = b.base.full(tuple(b.shape(x)), 1.0, b.dtype(x))
+        if order == 2:  # forward mode over forward mode knows the kernels of rules, which a series would take apart
+            out, ts = b.run(op, values, params), [one if k == i else None for k in range(len(values))]
+            first = push(b, op, values, ts, out, params)
+            if first is None:
+                return [out, None, None]
+            moving = [dual(tape, x, one) if k == i else v for k, v in enumerate(values)]
+            second = split(push(b, op, moving, ts, dual(tape, out, first), params), tape)[1]
+            return [out, first, None if second is None else b.scale(second, 0.5)]
+        scope = Scope(b, tape, not any(isinstance(v, Coat) for v in values))
         try:
-            one = b.base.full(tuple(b.shape(values[i])), 1.0, b.dtype(values[i]))
             given = [scope.known([v, one]) if k == i else v for k, v in enumerate(values)]
-            out = scope.run(op, given, params)
-            return [out[k] for k in range(order + 1)] if isinstance(out, Lazy) else [out, *[None] * order]
+            found = scope.run(op, given, params)
+            return [found[k] for k in range(order + 1)] if isinstance(found, Lazy) else [found, *[None] * order]
         finally:
             scope.close()
 
@@ -162,14 +179,11 @@ def jets(tape: Tape, lanes: Lanes, value: Any, terms: Sequence[Any], top: Any) -
 
 def powers(b: Any, terms: Sequence[Any], order: int) -> Iterator[list[Any]]:
     """The powers of ``terms[0] t + terms[1] t^2 + ...``, from the first to that of ``order``: of each the coefficients 1 to ``order``."""
-    first = [*terms, *[None] * (order - len(terms))]
-    power = first
+    power = first = [*terms]
     for m in range(1, order + 1):
         yield power
-        if m == 1:
-            power = [_squared(b, first, k) for k in range(1, order + 1)]
-        else:
-            power = [_product(b, first, power, k) for k in range(1, order + 1)]
+        if m < order:
+            power = [_squared(b, first, k) if m == 1 else _product(b, first, power, k) for k in range(1, order + 1)]
 
 
 def _squared(b: Any, x: Sequence[Any], k: int) -> Any:
@@ -198,9 +212,3 @@ def _times(b: Any, x: Any, y: Any) -> Any:
 def _plus(b: Any, x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else b.add(x, y)
 
-
-def _count(shape: tuple[int, ...]) -> int:
-    n = 1
-    for size in shape:
-        n *= size
-    return n

@@ -67,3 +67,7 @@ class Arranging(Along):
         x1, x2 = self.roll(x, (-1,), (axis,)), self.roll(x, (-2,), (axis,))
         y1, y2 = self.roll(y, (-1,), (axis,)), self.roll(y, (-2,), (axis,))
         return self.sub(self.mul(x1, y2), self.mul(x2, y1))
+
+    def vecdot(self, x: Value, y: Value, axis: int) -> Value:
+        """Sums along ``axis`` of the products of ``x`` and ``y``, which are of one shape."""
+        return self.sum(self.mul(x, y), (axis,))

@@ -1,10 +1,14 @@
 """Turning, shifting, triangles and diagonals."""
 
+import string
 from typing import Any
 
 import numpy as np
 
 from nestgrad.backends.base import Backend, Value
+
+_FEW = 128
+"""Terms of a sum that may be added one after the other."""
 
 
 class Arranging(Backend):
@@ -37,3 +41,9 @@ class Arranging(Backend):
         line.setflags(write=True)  # NumPy gives a view of its own memory read-only
         line[...] = x
         return full
+
+    def vecdot(self, x: Value, y: Value, axis: int) -> Value:
+        if x.dtype.kind != "f" or x.shape[axis] > _FEW:  # NumPy's sum of products adds one after the other, which loses digits of many
+            return super().vecdot(x, y, axis)
+        letters = string.ascii_letters[: x.ndim]
+        return np.asarray(np.einsum(f"{letters},{letters}->{letters.replace(letters[axis], '')}", x, y))

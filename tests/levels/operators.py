@@ -1,9 +1,9 @@
 """Each kind of level as an operator on scalar functions, so that levels can be nested in all orders and compared with one number.
 
 ``R``, ``F`` and ``T`` map a function to its derivative in a fixed direction: by a backward pass, by tangents, as a Taylor coefficient.
-``S`` maps it to its second derivative in a direction, from the second coefficient. ``B`` maps it to a weighted sum of its values at
-multiples of the point, computed as one batch. A derivative in two directions is one number, whatever level found it; the right one comes
-from nested reverse mode alone, point by point.
+``S`` maps it to its second derivative in a direction, from the second coefficient, and ``L`` from a collapsed sum of two. ``B`` maps it to
+a weighted sum of its values at multiples of the point, computed as one batch. A derivative in two directions is one number, whatever level
+found it; the right one comes from nested reverse mode alone, point by point.
 """
 
 import itertools
@@ -135,8 +135,22 @@ TRANSFORMS: dict[str, Callable[..., Any]] = {
     "R": lambda f, xs, vs: inner(ng.func.grad(f, argnums=tuple(range(len(xs))))(*xs), vs),
     "F": lambda f, xs, vs: ng.func.jvp(f, tuple(xs), tuple(vs))[1],
     "T": lambda f, xs, vs: ng.func.taylor(lambda arguments: f(*arguments), tuple(xs), tuple(vs), 2)[1],
+    "L": lambda f, xs, vs: collapsed(f, xs, vs),
     "B": lambda f, xs, vs: weighed(ng.func.vmap(f)(*scaled(xs))),
 }
+
+
+def collapsed(f: Function, xs: Sequence[Any], vs: Sequence[Any]) -> Any:
+    """The second derivative, from what two directions of different lengths and weights add up to."""
+    flat = lambda parts: ng.concat([part.reshape(-1) for part in parts])
+    ends = [0, *itertools.accumulate(x.size for x in xs)]
+
+    def whole(z: Any) -> Any:
+        return f(*(z[a:b].reshape(x.shape) for x, a, b in zip(xs, ends[:-1], ends[1:], strict=True)))
+
+    v = flat(vs)
+    total = ng.func.jets(whole, flat(xs), ng.stack([v, -0.5 * v]), weights=[1.0, 2.0])[2]
+    return total / 0.75  # half of 1 + 2 * 0.25
 
 
 def by_transforms(word: str, f: Energy) -> float:
@@ -160,7 +174,7 @@ class Truth:
 
     def __call__(self, word: str) -> float:
         batches = [k for k, letter in enumerate(word) if letter == "B"]
-        derivatives = tuple(k for k, letter in enumerate(word) for _ in range({"B": 0, "S": 2}.get(letter, 1)))
+        derivatives = tuple(k for k, letter in enumerate(word) for _ in range({"B": 0, "S": 2, "L": 2}.get(letter, 1)))
         total = 0.0
         for chosen in itertools.product(BATCH, repeat=len(batches)):
             factor = math.prod(weight for _, weight in chosen)

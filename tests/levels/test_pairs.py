@@ -33,3 +33,15 @@ def test_second_coefficients_under_and_over_another_level(op):
         right = Truth(f)
         for word in ("S", "SR", "RS", "SF", "FS", "ST", "TS", "SB", "BS"):
             assert by_levels(word, f) == pytest.approx(right(word), rel=1e-10, abs=1e-10), f"{word} of {op.signature}, sample {k}"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("op", [op for op in TABLE.values() if op.kind is not Kind.CONSTANT], ids=lambda op: op.name)
+def test_collapsed_sums_under_and_over_another_transform(op, backend):
+    """``L`` is the second derivative from the sum of two coefficients that is never taken apart."""
+    for k, sample in enumerate(op.samples.calls):
+        f = Energy(BACKENDS[backend], op, sample, order=3, seed=k)
+        if f.point:
+            right = Truth(f)
+            for word in ("L", "LR", "RL", "LF", "FL", "LT", "TL", "LB", "BL") if backend == "numpy" else ("L", "RL"):
+                assert by_transforms(word, f) == pytest.approx(right(word), rel=1e-10, abs=1e-10), f"{word} of {op.signature}, sample {k}"

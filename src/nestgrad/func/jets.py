@@ -56,7 +56,7 @@ def jets(f: Callable[[Any], Any], x: Any, directions: Any, order: int = 2, weigh
     along = _beside("directions", directions, point, point.shape, None)
     factors = None if weights is None else _beside("weights", weights, point, (), along.shape[0])
     if factors is not None and isinstance(factors.value, Coat):
-        raise LevelError("jets: got weights that live on levels; expected plain numbers. Try jets of single directions, and sum them outside")
+        raise LevelError("jets: got weights that live on levels; expected plain numbers. Try one run for each direction, summed outside")
     given = [point, along]
     with Run("jets", given) as lanes:
         moving = dressed(along, 0, lanes)
@@ -82,6 +82,8 @@ def _beside(what: str, x: Any, point: Tensor, shape: tuple[int, ...], n: int | N
     """Directions or weights as a Tensor of the backend and dtype of ``point``: ``n`` of that shape, or any number of them."""
     b = point.b
     found = as_leaf("jets", b.base.asarray(x, point.dtype) if isinstance(x, (list, tuple)) else x, b)
+    if found.b.base != b.base:
+        raise LevelError(f"jets: got {what} over {found.b.base!r} for an argument over {b.base!r}; expected one base backend")
     if found.ndim != len(shape) + 1 or found.shape[1:] != shape or found.shape[0] != (found.shape[0] if n is None else n):
         expected = ("n" if n is None else str(n), *map(str, shape))
         raise ShapeError(

@@ -1,10 +1,11 @@
-"""Products of vectors in space."""
+"""Products of vectors along an axis."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
-from nestgrad.ops.shapes import sum_to
+from nestgrad.ops.shapes import Shape, sum_to
 from nestgrad.ops.table import BILINEAR, define
 
 
@@ -19,3 +20,17 @@ define("cross(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: sum_to(b, b
     Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
     Sample((filled((2, 3), -1, 1), filled((1, 3), -1, 1, 1)), {"axis": 1}),
     Sample((filled((3, 1), -1, 1), filled((3, 2), -1, 1, 1)), {"axis": 0})))
+
+
+def _spread(b: Any, g: Any, shape: Shape, axis: int) -> Any:
+    """The cotangent of sums along the axis, with the axis again."""
+    return b.reshape(g, (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
+# sums of products along an axis, x and y of one shape: a sum of squares makes no array of squares
+define("vecdot(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: b.mul(_spread(b, g, x_shape, axis), y),
+       lambda b, g, x, x_shape, axis: b.mul(_spread(b, g, x_shape, axis), x),
+       batched=lambda b, n, xs, on, axis: b.vecdot(*both(b, n, xs, on), axis + 1), samples=calls(
+    Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
+    Sample((filled((2, 3, 2), -1, 1), filled((2, 3, 2), -1, 1, 1)), {"axis": 1}),
+    Sample((filled((2, 0), -1, 1), filled((2, 0), -1, 1, 1)), {"axis": 1})))

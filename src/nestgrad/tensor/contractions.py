@@ -1,4 +1,4 @@
-"""Products of vectors and tensors, by matrix products: dot, inner, outer, tensordot, kron, cross."""
+"""Products of vectors and tensors: dot, vecdot, inner, outer, tensordot, kron, cross."""
 
 from collections.abc import Sequence
 from math import prod
@@ -6,14 +6,14 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.axes import axes_of, axis_of
+from nestgrad.tensor.axes import axes_of, axis_of, broadcast
 from nestgrad.tensor.handle import Operand, apply, arrays, make
 from nestgrad.tensor.products import matmul
 
 if TYPE_CHECKING:
     from nestgrad.tensor.tensor import Tensor
 
-__all__ = ["dot", "vdot", "inner", "outer", "tensordot", "kron", "cross"]
+__all__ = ["dot", "vdot", "vecdot", "inner", "outer", "tensordot", "kron", "cross"]
 
 
 def dot(x: Operand, y: Operand) -> "Tensor":
@@ -53,6 +53,33 @@ def vdot(x: Operand, y: Operand) -> "Tensor":
     if v.size != w.size:
         raise ShapeError(f"vdot: got shapes {v.shape} and {w.shape}; expected as many entries in both")
     return (v.ravel() * w.ravel()).sum()  # faster than a product of a row and a column, whose derivatives are such, too
+
+
+def vecdot(x: Operand, y: Operand, axis: int = -1) -> "Tensor":
+    """Sums of products along an axis, as ``np.vecdot``; ``vecdot(x, x)`` are the squares of the lengths, at no cost in memory.
+
+    Args:
+        x: Vectors along an axis.
+        y: The same; other axes broadcast.
+        axis: Which axis of the arrays that have been given as many axes, by new ones in front.
+
+    Raises:
+        ShapeError: Other sizes along that axis, or shapes that do not broadcast.
+
+    >>> from nestgrad import tensor
+    >>> vecdot(tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([1.0, 10.0])).tolist()
+    [21.0, 43.0]
+    """
+    v, w = _two("vecdot", x, y)
+    rank = max(v.ndim, w.ndim)
+    p, q = _aligned(v, rank), _aligned(w, rank)
+    k = axis_of(rank, axis, "vecdot")
+    if p.shape[k] != q.shape[k]:
+        raise ShapeError(f"vecdot: got shapes {v.shape} and {w.shape}; expected as many entries along axis {axis} of both")
+    shape = broadcast([p.shape, q.shape])
+    if shape is None:
+        raise ShapeError(f"vecdot: got shapes {v.shape} and {w.shape}; expected shapes that broadcast")
+    return apply("vecdot", *(u if u.shape == shape else u.broadcast_to(shape) for u in (p, q)), axis=k)
 
 
 def inner(x: Operand, y: Operand) -> "Tensor":
@@ -142,7 +169,7 @@ def cross(x: Operand, y: Operand, axis: int = -1) -> "Tensor":
     """
     v, w = _two("cross", x, y)
     rank = max(v.ndim, w.ndim)
-    p, q = (u.reshape((1,) * (rank - u.ndim) + u.shape) if u.ndim < rank else u for u in (v, w))
+    p, q = _aligned(v, rank), _aligned(w, rank)
     k = axis_of(rank, axis, "cross")
     if p.shape[k] != 3 or q.shape[k] != 3:
         raise ShapeError(f"cross: got shapes {v.shape} and {w.shape}; expected three entries along axis {axis} of both")
@@ -153,6 +180,11 @@ def _two(name: str, x: Operand, y: Operand) -> "tuple[Tensor, Tensor]":
     """Both as Tensors over one backend, with the marks of both."""
     b, (p, q), marks = arrays(name, x, y)
     return make(b, p, marks), make(b, q, marks)
+
+
+def _aligned(x: "Tensor", rank: int) -> "Tensor":
+    """``x`` with new axes in front, up to ``rank``."""
+    return x.reshape((1,) * (rank - x.ndim) + x.shape) if x.ndim < rank else x
 
 
 def _fitting(name: str, x: "Tensor", y: "Tensor", i: int, j: int) -> "Tensor":

@@ -133,5 +133,5 @@ entry("tensordot", "tensordot", _tensordot)
 entry("linalg.cross", "cross", lambda x, y, dim=-1: ng.cross(x, y, dim))
 entry("cross", "cross", lambda x, y, dim=None: ng.cross(x, y, next(k for k, n in enumerate(x.shape) if n == 3) if dim is None else dim))
 entry("addr", "outer", lambda x, y, z, beta=1, alpha=1: x * beta + ng.outer(y, z) * alpha)
-entry("linalg.vecdot", "sum", lambda x, y, dim=-1: ng.sum(x * y, dim))
+entry("linalg.vecdot", "vecdot", lambda x, y, dim=-1: ng.vecdot(x, y, dim))
 
