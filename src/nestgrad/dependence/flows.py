@@ -97,16 +97,15 @@ def copied(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
 
         def f(ts: list[Any], call: Any = call, saved: Any = saved) -> Sequence[Any]:
             out = call(b, ts[0], *saved)
-            return [v for v in out if v is not None] if op.results else [out]
+            return [base.full(s, 0.0) if v is None else v for s, v in zip(step.out.shape, out, strict=True)] if op.results else [out]
 
         links = copies.forward(base, f, [_shape(step.operands[i])], [True])
         if links is None and not op.results:
             links = _back(base, step, i, known, args)
         if links is None:
             return None
-        flows = iter(p.through(each) for each in links)
-        found.append([None if name in op.fixed else next(flows) for name in op.results] if op.results else [next(flows)])
-    return [united([p for p in column if p is not None]) for column in zip(*found, strict=True)]
+        found.append([p.through(one) for one in links])
+    return [united(column) for column in zip(*found, strict=True)]
 
 
 def _linear(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
@@ -154,8 +153,9 @@ def lined(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
     """Along its axes everything, and between other lines nothing: what ops with axes do. Positions go along the first axis."""
     op = step.op
     params = dict(zip(op.params, step.params, strict=True))
-    if op.native is not None or op.variadic:
-        return None
+    rank = len(_shape(step.operands[0]))
+    if op.native is not None or op.variadic or "shape" in params or any(len(_shape(step.operands[i])) != rank for i in moving):
+        return None  # whose axes these are, is not known
     if op.name in ("rows", "to_rows"):
         axes: tuple[int, ...] = tuple(range(len(_shape(step.operands[1])) if op.name == "to_rows" else 1))
     elif isinstance(params.get("axis"), int):

@@ -4,7 +4,7 @@ from typing import Any
 
 from nestgrad.dependence.pattern import HOST, sparse_arrays
 from nestgrad.errors import ShapeError
-from nestgrad.tensor.handle import Handle
+from nestgrad.tensor import Tensor
 
 
 def given_pattern(name: str, pattern: Any, square: bool) -> Any:
@@ -21,7 +21,7 @@ def given_pattern(name: str, pattern: Any, square: bool) -> Any:
     """
     sp = sparse_arrays(name)
     if not sp.issparse(pattern):
-        pattern = HOST.asarray(pattern.numpy() if isinstance(pattern, Handle) else pattern)
+        pattern = HOST.asarray(pattern.numpy() if isinstance(pattern, Tensor) else pattern)
     if len(pattern.shape) != 2 or (square and pattern.shape[0] != pattern.shape[1]):
         expected = "(n, n) for n entries of the argument" if square else "(m, n) for m entries of the output and n of the argument"
         raise ShapeError(f"{name}: got a pattern of shape {tuple(pattern.shape)}; expected {expected}")

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from math import prod
 from typing import Any
 
-from nestgrad.dependence.pattern import HOST, Pattern, gathering, linked
+from nestgrad.dependence.pattern import HOST, Pattern, TooDense, gathering, linked
 
 Names = Sequence[Hashable]
 Shape = tuple[int, ...]
@@ -40,6 +40,8 @@ def by_nonzeros(pattern: Pattern, names: Names, shape: Shape, mask: Any, mask_na
     sizes = dict(zip(names, shape, strict=True)) | dict(zip(out_names, out_shape, strict=True))
     free = [name for name in sizes if name not in where]
     spread = prod(sizes[name] for name in free)
+    if pattern.limit is not None and count * spread > 8 * pattern.limit:
+        raise TooDense
     grid = HOST.arange(0, spread)
     found: dict[Hashable, Any] = {name: where[name].repeat(spread) for name in where}
     stride = spread

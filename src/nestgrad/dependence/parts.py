@@ -60,8 +60,12 @@ class _Parts(Derived):
     def __init__(self, base: Any) -> None:
         self.base = base
         for name in (*REQUIRED, *_POSITIONAL):
-            setattr(self, name, getattr(base.dressed, name))
-        self.to_numpy = lambda p: base.to_numpy(base.dressed.read(p))  # type: ignore[method-assign]  # which values in coats refuse
+            if name != "to_numpy":
+                setattr(self, name, getattr(base.dressed, name))
+
+    def to_numpy(self, x: Any) -> Any:
+        """Refused for values in coats of a trace."""
+        return self.base.to_numpy(self.base.dressed.read(x))
 
     def __getattr__(self, name: str) -> Any:  # what is no op: full, arange, index, ...
         return getattr(self.base, name)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from nestgrad.dependence import given_pattern, jacobian_pattern, sparse_arrays, symmetric
+from nestgrad.dependence import TooDense, given_pattern, jacobian_pattern, sparse_arrays, symmetric
 from nestgrad.dependence.checking import direction
 from nestgrad.dependence.pattern import HOST
 from nestgrad.errors import ArgumentError, LevelError, ShapeError, TraceError
@@ -19,7 +19,10 @@ from nestgrad.levels.recipe import Remade
 from nestgrad.levels.shared import Shared
 from nestgrad.sparse.compression import Compression, compression
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import Handle, is_scalar, make
+from nestgrad.tensor.handle import is_scalar, make
+
+_MOST = 2**26
+"""So many entries of a pattern are found by tracing: about half a gigabyte."""
 
 _MODES = ("auto", "columns", "rows")
 
@@ -204,7 +207,13 @@ class SparseMap:
         if program.structure is not LEAF:
             raise ShapeError(f"{self._name}: the function returned {shown(program.structure)}; expected a single Tensor")
         place = arrays.index(marked)
-        (found,) = jacobian_pattern(program, [place])
+        try:
+            (found,) = jacobian_pattern(program, [place], limit=_MOST)
+        except TooDense as error:
+            raise ShapeError(
+                f"{self._name}: got a function whose pattern has more than {_MOST} entries on the way; expected a sparse one. "
+                "Try pattern=..., products by func.jvp or func.vjp, or func.hessian_diag"
+            ) from error
         shape = program.outputs[0].shape
         m, n = HOST.full(shape, False).size, HOST.full(program.inputs[place].shape, False).size
         matrix = sparse_arrays(self._name).csr_array((m, n), dtype=bool) if found is None else found.matrix()
@@ -234,7 +243,7 @@ class SparseMap:
         return HOST.concat(*found, axis=0) if len(found) > 1 else found[0]
 
     def _single(self, out: Any, size: int, samples: int = 1) -> None:
-        if not isinstance(out, Handle):
+        if not isinstance(out, Tensor):
             raise ShapeError(f"{self._name}: the function returned a {type(out).__name__}; expected a single Tensor")
         if out.size != size * samples:
             raise ShapeError(
