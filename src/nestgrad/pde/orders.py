@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import factorial
 from typing import Any
 
-from nestgrad.errors import IndexRangeError, ShapeError
+from nestgrad.errors import DTypeError, IndexRangeError, ShapeError
 from nestgrad.func.forward import jvp
 from nestgrad.func.home import of
 from nestgrad.func.jacobians import jacrev
@@ -132,5 +132,10 @@ def _vector(direction: Any, x: Tensor) -> Tensor | int:
         raise ShapeError(
             f"directional: got a direction of shape {v.shape} for points of shape {x.shape}; expected {x.shape[-1:]}, one for all"
             + (f", or {x.shape}, one for each" if x.ndim == 2 else "")
+        )
+    if v.dtype != x.dtype:
+        raise DTypeError(
+            f"directional: got a direction of dtype {v.dtype} for points of dtype {x.dtype}; expected the same dtype. Try "
+            f"direction.astype({str(x.dtype).removeprefix('torch.')!r})"
         )
     return v
