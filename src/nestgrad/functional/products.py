@@ -70,7 +70,7 @@ def jvp(
         create_graph: As for ``vjp``.
         strict: As for ``vjp``.
         mode: ``"forward"``: one run of ``func`` that carries the derivative along, without a graph. ``"reversed"``: the transpose of the
-            backward pass, which is recorded; the way for functions whose custom rules have no forward mode. The answer is the same.
+            backward pass, which is recorded; costs about twice as much. The answer is the same.
 
     Returns:
         ``(outputs, product)``, as what the inputs were, Tensors or arrays: both as ``func`` returns its outputs.
