@@ -43,8 +43,9 @@ def jacobian_operator(f: Callable[..., Any], params: Any, *args: Any, chunk_size
     >>> (op @ [1.0, 10.0]).tolist(), (op.T @ [1.0, 10.0]).tolist()
     ([3.0, 44.0], [43.0, 40.0])
     """
-    found = _Linearised("jacobian_operator", f, params, args)
-    return _operator(found.outputs, found.inputs, found.push, found.pull, chunk_size)
+    name = "jacobian_operator"
+    linalg, found = _linalg(name), _Linearised(name, f, params, args)
+    return _operator(linalg, found.outputs, found.inputs, found.push, found.pull, chunk_size)
 
 
 def hessian_operator(f: Callable[..., Any], params: Any, *args: Any, chunk_size: int | None = None) -> Any:
@@ -71,11 +72,11 @@ def hessian_operator(f: Callable[..., Any], params: Any, *args: Any, chunk_size:
     [24.0, 2.0]
     """
     name = "hessian_operator"
-    vectors = Parameters(name, params, f, args)
+    linalg, vectors = _linalg(name), Parameters(name, params, f, args)
     value = of(f, lambda x: scalar(name, f(vectors.tree(x), *args), x))
     _, pullback = vjp(grad(value), vectors.begin)
     times: Linear = lambda v: pullback(v)[0]
-    return _operator(vectors, vectors, times, times, chunk_size)
+    return _operator(linalg, vectors, vectors, times, times, chunk_size)
 
 
 def gauss_newton_operator(
@@ -108,14 +109,14 @@ def gauss_newton_operator(
     [4.0, 160.0]
     """
     name = "gauss_newton_operator"
-    found = _Linearised(name, residual, params, args)
+    linalg, found = _linalg(name), _Linearised(name, residual, params, args)
     if loss is None:
         times: Linear = lambda v: found.pull(found.push(v))
     else:
         outer = of(loss, lambda y: scalar(name, loss(found.tree(y)), y))
         _, pullback = vjp(grad(outer), found.value)
         times = lambda v: found.pull(pullback(found.push(v))[0])
-    return _operator(found.inputs, found.inputs, times, times, chunk_size)
+    return _operator(linalg, found.inputs, found.inputs, times, times, chunk_size)
 
 
 class _Linearised:
@@ -161,7 +162,7 @@ class _Linearised:
         return unflatten(self._structure, found)
 
 
-def _operator(rows: Vectors, columns: Vectors, times: Linear, transposed: Linear, chunk_size: int | None) -> Any:
+def _operator(linalg: Any, rows: Vectors, columns: Vectors, times: Linear, transposed: Linear, chunk_size: int | None) -> Any:
     """An operator on vectors outside, of linear functions of vectors inside."""
     step = checked_chunk(rows.name, chunk_size)
 
@@ -172,7 +173,7 @@ def _operator(rows: Vectors, columns: Vectors, times: Linear, transposed: Linear
         mapped = vmap(f, 1, 1, step)
         return lambda x: outside(mapped(vectors.taken("a matrix", x, x.shape[1])))
 
-    return _linalg(rows.name).LinearOperator(
+    return linalg.LinearOperator(
         (rows.size, columns.size),
         matvec=one(times, columns),
         rmatvec=one(transposed, rows),
