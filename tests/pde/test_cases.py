@@ -1,13 +1,13 @@
 """What users of other tools ran into: values computed by SymPy, mpmath and JAX, in every method and over every backend."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from fields import FIRST, SECOND
 
 import nestgrad as ng
 from nestgrad import pde
-
-SECOND = ["auto", "reverse", "forward", "taylor"]
-FIRST = ["auto", "reverse", "forward"]
 
 
 @pytest.mark.parametrize("method", SECOND)
@@ -47,6 +47,22 @@ def test_only_the_diagonal_of_the_hessian_and_not_summed(base, method):
     want = [1.9771370041748446, 0.26332271398822377, 0.029258079332024865]
     found = pde.hessian_diag(u, method)(base.tensor([[0.3, -0.4, 1.2], [0.3, -0.4, 1.2]]))
     np.testing.assert_allclose(found.numpy(), [want, want], rtol=1e-12)
+
+
+@pytest.mark.parametrize("operator", [pde.hessian_diag, pde.laplacian], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("method", ["auto", "forward", "taylor"])
+def test_of_many_coordinates_no_array_has_all_pairs(operator, method):
+    """A matrix of 2000 by 2000 would take 32 MB."""
+    x = ng.tensor(np.linspace(-1.0, 1.0, 2000))
+    tracemalloc.start()
+    try:
+        found = operator(lambda x: (x**3).sum() + x.prod(), method)(x)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    want = 6.0 * np.linspace(-1.0, 1.0, 2000)
+    np.testing.assert_allclose(found.numpy(), want if operator is pde.hessian_diag else want.sum(), atol=1e-10)
+    assert peak < 24e6
 
 
 @pytest.mark.parametrize("method", SECOND)

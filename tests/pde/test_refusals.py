@@ -93,9 +93,7 @@ def test_orders_and_directions():
         with pytest.raises(OrderError, match=r"^directional: got order .*expected an int from 1 on"):
             pde.directional(SQUARES, 0, order)
     for coordinate in (2, -3):
-        with pytest.raises(
-            IndexRangeError, match=rf"^directional: got coordinate {coordinate} for points of 2 coordinates; expected .*-2 to 1"
-        ):
+        with pytest.raises(IndexRangeError, match=rf"^directional: got coordinate {coordinate} for points of 2 coord.*-2 to 1"):
             pde.directional(SQUARES, coordinate)(AT)
     expected = r"for points of shape \(3, 2\); expected \(2,\), one for all, or \(3, 2\), one for each$"
     for direction in (np.ones(3), np.ones((2, 2)), 1.0, True):
@@ -134,9 +132,7 @@ CURVED = ["laplacian", "hessian_diag", "value_gradient_laplacian", "biharmonic",
 
 @pytest.mark.parametrize("name", CURVED)
 def test_a_net_with_relu_has_no_curvature_and_that_is_said(base, name):
-    with pytest.warns(
-        pde.PiecewiseLinearWarning, match=rf"^{name}: all second derivatives are exactly zero, .*smooth activation"
-    ) as caught:
+    with pytest.warns(pde.PiecewiseLinearWarning, match=rf"^{name}: all second derivatives are exactly zero, .*smooth") as caught:
         found = OPERATORS[name](RELU)(base.tensor(AT))
     assert [w.filename for w in caught] == [__file__]
     assert not (found[-1] != 0).any().item()
