@@ -123,7 +123,7 @@ class Linalg(Along):
     # elimination
 
     def _elimination(self, x: Value, steps: int, sides: Value = None, noise: float = 0.0) -> Elimination:
-        """Eliminate in all rows but the pivot's, which is divided by it; entries that may be ``noise`` are no pivots if there are others."""
+        """Eliminate in all rows but the pivot's, which is divided by it. What may be ``noise`` is no pivot while there is anything else."""
         *lead, n, _ = self.shape(x)
         found, axes = Elimination(sides), (len(lead), len(lead) + 1)
         grain = self.abs(x)
@@ -191,7 +191,7 @@ def noise(n: int, eps: float) -> float:
 
 
 def vague(eps: float) -> float:
-    """Up to which share of its grain a pivot is *vague*: an error of ``eps`` counts ``1 / share`` times as much with each order from 4 on."""
+    """Up to which share of its grain a pivot is *vague*: from the fourth order on, each order divides errors of ``eps`` by that share."""
     return float(eps**0.25)
 
 

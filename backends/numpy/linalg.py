@@ -3,7 +3,8 @@
 import numpy as np
 
 from nestgrad.backends.base import Backend, Value
-from nestgrad.backends.derived.linalg import noise, singular, vague
+from nestgrad.backends.derived.linalg import singular
+from nestgrad.backends.exchanging import LARGE, Order, chosen, eliminated
 
 
 class Linalg(Backend):
@@ -29,32 +30,19 @@ class Linalg(Backend):
         return np.asarray(sign), np.asarray(logabsdet)
 
     def pivots(self, x: Value) -> Value:
-        return _pivots(x, float(np.finfo(x.dtype).eps)) if x.ndim == 2 else super().pivots(x)
+        if x.shape[-1] < LARGE:
+            return super().pivots(x)
+        n, eps = x.shape[-1], float(np.finfo(x.dtype).eps)
+        return np.reshape([_order(part, eps) for part in x.reshape(-1, n, n)], (*x.shape[:-2], 3, n))
 
 
-def _pivots(x: np.ndarray, eps: float) -> np.ndarray:
-    """Of one matrix, with rows and columns that are exchanged, so that what is left shrinks."""
-    n = len(x)
-    rest, grain, worth = x.copy(), np.abs(x), np.zeros(n, np.int64)
-    orders = np.arange(n), np.arange(n)
-    for k in range(n - 3):
-        size = np.abs(rest[k:, k:])
-        size[size <= noise(n, eps) * grain[k:, k:]] = 0
-        i, j = divmod(int(size.argmax()), n - k)
-        for order, at in zip(orders, (i, j), strict=True):
-            order[[k, k + at]] = order[[k + at, k]]
-        for array in (rest, grain):
-            array[[k, k + i]] = array[[k + i, k]]
-            array[:, [k, k + j]] = array[:, [k + j, k]]
-        if size[i, j] == 0:
-            worth[k:] = 2
-            break
-        worth[k:] = max(worth[k], size[i, j] <= vague(eps) * grain[k, k])
-        change = np.multiply.outer(rest[k + 1 :, k] / rest[k, k], rest[k, k + 1 :])
-        rest[k + 1 :, k + 1 :] -= change
-        grain[k + 1 :, k + 1 :] += np.abs(change, out=change)
-    for order in orders:
-        order[n - 3 :].sort()
-    if sum(int(np.triu(order[:, None] > order, 1).sum()) for order in orders) % 2:
-        orders[0][[n - 2, n - 1]] = orders[0][[n - 1, n - 2]]
-    return np.stack([*orders, worth])
+def _order(x: np.ndarray, eps: float) -> Order:
+    """Of one matrix."""
+    try:
+        inverse = np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        pass
+    else:
+        if order := chosen(x, inverse, eps):
+            return order
+    return eliminated(x.copy(), np.abs(x), eps)

@@ -6,6 +6,7 @@ import torch
 
 from nestgrad.backends.base import Backend, Value
 from nestgrad.backends.derived.linalg import singular
+from nestgrad.backends.exchanging import LARGE, Order, chosen, eliminated
 
 
 class Linalg(Backend):
@@ -30,3 +31,18 @@ class Linalg(Backend):
 
     def slogdet(self, x: Value) -> tuple[Value, Value]:
         return tuple(torch.linalg.slogdet(x))  # type: ignore[return-value]
+
+    def pivots(self, x: Value) -> Value:
+        n = x.shape[-1]
+        if n < LARGE or not x.is_cpu:  # elsewhere each step would wait for the device
+            return super().pivots(x)
+        orders = [_order(part, torch.finfo(x.dtype).eps) for part in x.reshape(-1, n, n)]
+        return torch.tensor(orders, dtype=torch.int64).reshape(*x.shape[:-2], 3, n)
+
+
+def _order(x: torch.Tensor, eps: float) -> Order:
+    """Of one matrix."""
+    inverse, failed = torch.linalg.inv_ex(x)
+    if not failed and (order := chosen(x, inverse, eps)):
+        return order
+    return eliminated(x.clone(), x.abs(), eps)

@@ -205,7 +205,11 @@ def test_32_item_assignment_is_refused_with_the_functional_form(base):
         b[:2, :2] = base.tensor(A)
 
 
-LOGARITHMS = {"written out": lambda f: _det2(f).log(), "det": lambda f: ng.linalg.det(f).log(), "slogdet": lambda f: ng.linalg.slogdet(f)[1]}
+LOGARITHMS = {
+    "written out": lambda f: _det2(f).log(),
+    "det": lambda f: ng.linalg.det(f).log(),
+    "slogdet": lambda f: ng.linalg.slogdet(f)[1],
+}
 
 
 @pytest.mark.parametrize("logarithm", LOGARITHMS.values(), ids=LOGARITHMS)

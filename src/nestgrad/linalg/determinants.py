@@ -18,10 +18,10 @@ def det(a: Operand) -> "Tensor":
         a: Shape ``(..., n, n)``. Of matrices without entries it is 1.
 
     Returns:
-        Shape ``(...)``. Up to three rows it is written out, so that derivatives are exact at every order. From four rows on, elimination with
-        complete pivoting goes on down to three, which are written out. Derivatives up to the third are right at every matrix, and all
-        orders where no more than three pivots are small. Where a fourth is, beside what it is the difference of (for less than ``1e-4`` of
-        it in double precision, ``0.02`` in single), those from the fourth order on would lose their digits: they are infinite or NaN.
+        Shape ``(...)``. Up to three rows it is written out, so that derivatives are exact at every order. From four rows on, elimination
+        with complete pivoting goes on down to three, which are written out. Derivatives up to the third are right at every matrix, and
+        those of all orders where no more than three pivots are small. Where a fourth is (less than ``1e-4``, in single precision
+        ``0.02``, of what it is the difference of), those from the fourth order on would lose their digits: they are infinite or NaN.
         O(n^3); with derivatives, in n steps.
 
     Raises:

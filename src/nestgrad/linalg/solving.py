@@ -39,8 +39,8 @@ def solve(a: Operand, b: Operand) -> "Tensor":
     vector = len(shapes[1]) == 1
     if not shapes[1] or shapes[1][0 if vector else -2] != n:
         raise ShapeError(
-            f"solve: got a of shape {shapes[0]} and b of shape {shapes[1]}; expected b of shape ({n},), or (..., {n}, k) with a right side in "
-            "each column. Try b[..., None] for a stack of vectors"
+            f"solve: got a of shape {shapes[0]} and b of shape {shapes[1]}; expected b of shape ({n},), or (..., {n}, k) with a right side "
+            "in each column. Try b[..., None] for a stack of vectors"
         )
     out = over.solve(x, over.reshape(y, (n, 1)) if vector else y)
     return make(over, over.reshape(out, tuple(over.shape(out))[:-1]) if vector else out, marks)
