@@ -48,7 +48,8 @@ class Inputs:
     def _tensor(self, x: Any) -> Tensor:
         """One array or Tensor as a Tensor, which shares no memory with it."""
         if isinstance(x, Handle):
-            return x if self.create_graph else x.detach()  # type: ignore[attr-defined, no-any-return]
+            tensor: Tensor = x  # type: ignore[assignment]
+            return tensor if self.create_graph else tensor.detach()
         if getattr(x, "requires_grad", False):
             if self.create_graph:
                 raise ConversionError(

@@ -51,7 +51,7 @@ class Function:
         try:
             return self.func(*xs)
         except (ImmutableError, AttributeError) as error:
-            in_place = isinstance(error, ImmutableError) or (isinstance(error.obj, Handle) and error.name.endswith("_"))
+            in_place = isinstance(error, ImmutableError) or (isinstance(error.obj, Handle) and str(error.name).endswith("_"))
             if not in_place:
                 raise
             raise FunctionalError(

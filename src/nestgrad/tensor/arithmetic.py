@@ -100,7 +100,8 @@ class Arithmetic(Handle):
 
     def pow(self, exponent: Operand) -> "Tensor":
         """``x ** exponent``, as a method."""
-        return self**exponent
+        power: Tensor = self**exponent
+        return power
 
     def __neg__(self) -> "Tensor":
         """Negative."""
