@@ -10,7 +10,7 @@ from typing import Any
 
 from nestgrad.dependence import copies
 from nestgrad.dependence.names import by_names, by_nonzeros
-from nestgrad.dependence.pattern import HOST, Pattern, united
+from nestgrad.dependence.pattern import HOST, Pattern, gathering, united
 from nestgrad.levels.traced.program import Instruction, Variable
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import Kind, Rule
@@ -85,7 +85,7 @@ def copied(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
     op = step.op
     if op.kind is Kind.LINEAR:
         return _linear(base, step, moving, known)
-    if op.kind is not Kind.SPECIAL or op.variadic:
+    if op.kind is not Kind.SPECIAL or op.variadic or op.on is not None:
         return None
     b, found = base.dressed.bare, []
     args = [_stand_in(base, a) if x is None else x for a, x in zip(step.operands, known, strict=True)]
@@ -99,12 +99,11 @@ def copied(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
             out = call(b, ts[0], *saved)
             return [base.full(s, 0.0) if v is None else v for s, v in zip(step.out.shape, out, strict=True)] if op.results else [out]
 
-        links = copies.forward(base, f, [_shape(step.operands[i])], [True])
-        if links is None and not op.results:
-            links = _back(base, step, i, known, args)
-        if links is None:
+        places = copies.sources(base, f, [_shape(step.operands[i])], [True])
+        flows = [p.taken(each) for each in places] if places is not None else None if op.results else _back(base, step, i, p, known, args)
+        if flows is None:
             return None
-        found.append([p.through(one) for one in links])
+        found.append(flows)
     return [united(column) for column in zip(*found, strict=True)]
 
 
@@ -123,30 +122,30 @@ def _linear(base: Any, step: Instruction, moving: Moving, known: Known) -> Found
         fixed = [0.0 if rule is not None and i not in along else x for i, (x, rule) in enumerate(zip(known, rules, strict=True))]
         return [step.run(base, [along.get(i, x) for i, x in enumerate(fixed)])]
 
-    links = copies.forward(base, f, shapes, [i in moving for i in numbers])
-    if links is not None:
-        return [_end_to_end(list(moving.values())).through(links[0])]
-    found = []
+    places = copies.sources(base, f, shapes, [i in moving for i in numbers])
+    if places is not None:
+        return [_end_to_end(list(moving.values())).taken(places[0])]
+    found: list[Pattern] = []
     args = [_stand_in(base, a) if x is None else x for a, x in zip(step.operands, known, strict=True)]
     for i, p in moving.items():
-        alone = copies.forward(base, f, shapes, [i == k for k in numbers]) if len(moving) > 1 else None
-        alone = _back(base, step, i, known, args) if alone is None else alone
-        if alone is None:
+        alone = copies.sources(base, f, shapes, [i == k for k in numbers]) if len(moving) > 1 else None
+        flows = _back(base, step, i, p, known, args) if alone is None else [p.taken(alone[0])]
+        if flows is None:
             return None
-        found.append(p.through(alone[0]))
+        found += flows
     return [united(found)]
 
 
-def _back(base: Any, step: Instruction, i: int, known: Known, args: Sequence[Any]) -> Any:
-    """Links of operand ``i`` by the rule for its cotangent."""
+def _back(base: Any, step: Instruction, i: int, p: Pattern, known: Known, args: Sequence[Any]) -> list[Pattern] | None:
+    """The pattern ``p`` of operand ``i`` carried on by the rule for its cotangent."""
     op = step.op
     rule = op.rules[0 if op.variadic else i]
     if rule is None or not _readable(step, rule, known):
         return None
     b = base.dressed.bare
     saved = op.saved(b, rule, i, args, None, step.params)
-    links = copies.transposed(base, lambda g: rule.call(b, g, *saved), _shape(step.operands[i]), step.out.shape)
-    return None if links is None else [links]
+    places = copies.targets(base, lambda g: rule.call(b, g, *saved), _shape(step.operands[i]), step.out.shape)
+    return None if places is None else [p.through(gathering(places, prod(step.out.shape)))]
 
 
 def lined(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:

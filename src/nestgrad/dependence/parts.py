@@ -6,7 +6,8 @@ from typing import Any
 
 from nestgrad.backends.base import REQUIRED
 from nestgrad.backends.derived import Derived
-from nestgrad.levels.pushforward import push
+from nestgrad.levels.base import Tape
+from nestgrad.levels.forward import dual, split
 from nestgrad.levels.traced.program import Instruction, Program, Variable
 from nestgrad.levels.traced.wire import recorded
 from nestgrad.ops.shapes import NUMBERS
@@ -26,10 +27,10 @@ def tangent(base: Any, step: Instruction, known: Sequence[Any], moving: Sequence
     arrays = [x for x in examples if x.__class__ not in NUMBERS]
 
     def f(given: list[Any]) -> list[Any]:
-        b, op = base.dressed, step.op
+        tape = Tape("forward", 0, records=False)
         xs, along = _operands(examples, given), dict(zip(moving, given[len(arrays) :], strict=True))
-        found = push(b, op, xs, [along.get(i) for i in range(len(xs))], b.run(op, xs, step.params), step.params)
-        return _results(base, step, found)
+        out = base.dressed.run(step.op, [dual(tape, x, along[i]) if i in along else x for i, x in enumerate(xs)], step.params)
+        return _results(base, step, tuple(split(v, tape)[1] for v in out) if step.op.results else split(out, tape)[1])
 
     return recorded(base, "dependence", [*arrays, *(examples[i] for i in moving)], f)
 
@@ -103,6 +104,4 @@ def _results(base: Any, step: Instruction, found: Any) -> list[Any]:
     shapes, dtypes = step.out.shape, step.out.dtype
     if not step.op.results:
         found, shapes, dtypes = (found,), (shapes,), (dtypes,)
-    elif found is None:
-        found = (None,) * len(shapes)
     return [base.full(s, 0, d) if v is None else v for v, s, d in zip(found, shapes, dtypes, strict=True)]

@@ -80,18 +80,22 @@ class Pattern:
         Raises:
             TooDense: If it would have more entries than the limit.
         """
-        if self.limit is not None:
+        if self.limit is not None and links.nnz * self.rows.shape[1] > self.limit:
             stored = self.rows.indptr[1:] - self.rows.indptr[:-1]
             if int((links.astype("int64") @ stored.astype("int64")).sum()) > 8 * self.limit + 1024:  # before they are united
                 raise TooDense
-        return Pattern(links @ self.rows, links @ self.full, self.limit)
+        return Pattern(links @ self.rows, links @ self.full if self.full.any() else None, self.limit)
 
     def taken(self, places: Any) -> "Pattern":
         """Row ``places[k]`` as row ``k``; an empty one where that is -1."""
+        if len(places) == self.size and (places == HOST.arange(0, self.size)).all():
+            return self
         return self.through(taking(places, self.size))
 
     def union(self, other: "Pattern") -> "Pattern":
         """What is in either, of as many rows."""
+        if self is other:
+            return self
         return Pattern(self.rows + other.rows, self.full | other.full, self.limit)
 
     def matrix(self) -> Any:

@@ -26,7 +26,7 @@ from nestgrad.levels.traced.program import Program
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import make
 
-_FEW = 64
+_FEW = 256
 """So many unit directions are cheaper than a trace."""
 
 _AT_ONCE = 2**17
@@ -38,7 +38,7 @@ def hessian_diag(
 ) -> Callable[..., Any]:
     """The diagonal of the Hessian of a scalar function, without the rest of it.
 
-    Forward mode over reverse mode, on a batch of directions. From 64 entries on, each call first traces the gradient for which entries are
+    Forward mode over reverse mode, on a batch of directions. From 256 entries on, each call first traces the gradient for which entries are
     coupled, and takes as many directions as a colouring of the couplings has colours: one for ``sum_i f_i(x_i)``, two or three where only
     neighbours in a chain are coupled. Where nearly all are coupled, where the function cannot be traced, where scipy is not installed, and
     for fewer entries, there is a direction for each entry.
