@@ -208,7 +208,8 @@ def test_of_two_dtypes_rows_have_the_arguments_and_columns_the_outputs(base):
         (lambda x: func.jacrev(lambda v: None)(x), LevelError, r"jacrev: the function returned a NoneType; expected a Tensor"),
         (lambda x: func.jacfwd(lambda v: (v, "a"))(x), LevelError, r"jacfwd: the function returned a str; expected a Tensor"),
         (lambda x: func.hessian(lambda v: v, has_aux=True)(x), LevelError, r"hessian: with has_aux the function must return"),
-        (lambda x: func.jacfwd(_changing([]), chunk_size=1)(x), LevelError, r"jacfwd: the function returned other structures"),
+        (lambda x: func.jacfwd(_changing([]), chunk_size=1)(x), LevelError,
+         r"jacfwd: the function returned the structure \* for one chunk and \[\*\] for another; expected the same for all"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_a_typed_error(base, run, error, match):

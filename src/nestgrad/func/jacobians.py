@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from nestgrad.errors import LevelError
 from nestgrad.func.forward import pushed
 from nestgrad.func.home import of
 from nestgrad.func.mapping import checked_chunk, dressed, undressed
 from nestgrad.func.reverse import Pullback, pulled
-from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, differentiable, outside, zeros
+from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, differentiable, outside, same_outputs, zeros
 from nestgrad.func.trees import unflatten
 from nestgrad.functions.shaping import concat
 from nestgrad.levels.marks import NONE
@@ -65,7 +64,8 @@ def hessian(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, 
         f: Returns a Tensor, or a nested structure of them (with ``has_aux`` a pair of that and anything else).
         argnums: As for ``jacrev``.
         has_aux: As for ``jacrev``.
-        chunk_size: How many columns to compute at once; ``None``: all. With it, ``f`` runs once for each chunk.
+        chunk_size: How many columns to compute at once, and for how many entries of the output; ``None``: all. Bounds memory, and runs
+            ``f`` once for each chunk of columns.
 
     Returns:
         A function of the same arguments. It gives what ``jacfwd(jacrev(f))`` does: for an argument of shape ``s`` and an output of shape
@@ -78,7 +78,8 @@ def hessian(f: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = False, 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(tensor([1.0, 2.0])).tolist()
     [[4.0, 2.0], [2.0, 0.0]]
     """
-    return _by_columns("hessian", _by_rows("hessian", f, argnums, has_aux, None), argnums, has_aux, checked_chunk("hessian", chunk_size))
+    step = checked_chunk("hessian", chunk_size)
+    return _by_columns("hessian", _by_rows("hessian", f, argnums, has_aux, step), argnums, has_aux, step)
 
 
 def _by_rows(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: bool, step: int | None) -> Callable[..., Any]:
@@ -121,14 +122,16 @@ def _by_columns(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: boo
         arguments = Arguments(name, f, argnums, args, kwargs.values())
         arguments.floating()
         n = sum(x.size for x in arguments.leaves)
-        ranges = _ranges(n, step) if n else [(0, 0)]
-        chunks = [_columns(name, f, arguments, start, stop, kwargs, has_aux) for start, stop in ranges]
-        first = chunks[0][0]
-        if any(out.structure != first.structure for out, _ in chunks):
-            raise LevelError(f"{name}: the function returned other structures in different runs; expected the same for all directions")
+        (start, stop), *ranges = _ranges(n, step) if n else [(0, 0)]
+        first, moved = _columns(name, f, arguments, start, stop, kwargs, has_aux)
+        chunks = [moved]
+        for start, stop in ranges:
+            out, moved = _columns(name, f, arguments, start, stop, kwargs, has_aux)  # outputs and data beside them are let go of
+            same_outputs(name, (first.structure, first.shapes()), (out.structure, out.shapes()))
+            chunks.append(moved)
         table = []
         for i, y in enumerate(first.leaves):
-            columns = _end_to_end([moved[i] for _, moved in chunks], -1)
+            columns = _end_to_end([moved[i] for moved in chunks], -1)
             blocks = zip(_blocks(arguments.leaves), arguments.leaves, strict=True)
             table.append([columns[..., slice(*block)].reshape((*y.shape, *x.shape)) for block, x in blocks])
         found = unflatten(first.structure, [_argument(arguments, argnums, row) for row in table])

@@ -9,8 +9,8 @@ import optree
 from nestgrad.errors import LevelError, ShapeError
 from nestgrad.func.axes import Axes, in_axis, out_axis, spread
 from nestgrad.func.home import home, of
-from nestgrad.func.run import Outputs, Run, as_leaf, inside, outside
-from nestgrad.func.trees import Structure, places, shown, slots, unflatten
+from nestgrad.func.run import Outputs, Run, as_leaf, inside, outside, same_outputs
+from nestgrad.func.trees import Structure, places, slots, unflatten
 from nestgrad.functions.shaping import concat
 from nestgrad.levels.base import Tape
 from nestgrad.levels.batched import batch, unbatch
@@ -130,6 +130,13 @@ class _Chunk:
     def __init__(self, structure: Structure, leaves: list[Tensor], axes: list[int | None]) -> None:
         self.structure, self.leaves, self.axes = structure, leaves, axes
 
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shapes of the leaves, without the axis of the samples."""
+        return [
+            x.shape if a is None else (*x.shape[: a % x.ndim], *x.shape[a % x.ndim + 1 :])
+            for x, a in zip(self.leaves, self.axes, strict=True)
+        ]
+
 
 def dressed(x: Tensor, axis: int, tape: Tape) -> Tensor:
     """A Tensor that holds the samples along an axis of ``x``."""
@@ -168,11 +175,8 @@ def _taken(x: Tensor, axis: int | None, tape: Tape, n: int, place: Callable[[], 
 def _together(chunks: list[_Chunk]) -> Any:
     """The outputs of all chunks. What has no axis is that of the first."""
     first = chunks[0]
-    if other := next((c for c in chunks if c.structure != first.structure), None):
-        raise LevelError(
-            f"vmap: the function returned the structure {shown(first.structure)} for one chunk and {shown(other.structure)} for another; "
-            "expected the same for all samples"
-        )
+    for other in chunks[1:]:
+        same_outputs("vmap", (first.structure, first.shapes()), (other.structure, other.shapes()))
     leaves = [
         first.leaves[i] if axis is None else concat([c.leaves[i] for c in chunks], axis % first.leaves[i].ndim)
         for i, axis in enumerate(first.axes)

@@ -12,9 +12,10 @@ from nestgrad.levels.coats import bare, on, tied, variable
 from nestgrad.levels.marks import NONE, Marks, left, opened
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import Handle, constant, is_floating, is_scalar, make
+from nestgrad.tensor.handle import Handle, constant, is_floating, is_scalar, make, named
 
 ArgNums = int | Sequence[int]
+Shape = tuple[int, ...]
 
 
 class Run:
@@ -154,8 +155,12 @@ class Outputs:
         out, self.aux = _pair(name, result) if has_aux else (result, None)
         leaves, self.structure = flatten(out)
         if not leaves:
-            raise LevelError(f"{name}: the function returned a {type(out).__name__}; expected a Tensor")
+            raise _no_tensor(name, out, like)
         self.leaves = [_output(name, x, like) for x in leaves]
+
+    def shapes(self) -> list[Shape]:
+        """The shapes of the leaves."""
+        return [x.shape for x in self.leaves]
 
 
 def differentiable(name: str, leaves: Sequence[Tensor], structure: Structure) -> None:
@@ -167,8 +172,27 @@ def differentiable(name: str, leaves: Sequence[Tensor], structure: Structure) ->
     for i, x in enumerate(leaves):
         if not is_floating(x):
             raise DTypeError(
-                f"{name}: the function returned dtype {x.dtype} as its output{places(structure)[i]}, and whole numbers and booleans are not "
-                "differentiable; expected floating ones. Try x.astype('float64') where zeros are meant"
+                f"{name}: the function returned dtype {x.dtype} as its output{places(structure)[i]}, and whole numbers and booleans "
+                "are not differentiable; expected floating ones. Try x.astype('float64') where zeros are meant"
+            )
+
+
+def same_outputs(name: str, first: tuple[Structure, Sequence[Shape]], other: tuple[Structure, Sequence[Shape]]) -> None:
+    """Check that two chunks gave outputs of one structure and of the same shapes.
+
+    Raises:
+        LevelError: If they did not.
+    """
+    if other[0] != first[0]:
+        raise LevelError(
+            f"{name}: the function returned the structure {shown(first[0])} for one chunk and {shown(other[0])} for another; expected the "
+            "same for all. Does it depend on something that changes from run to run?"
+        )
+    for i, (x, y) in enumerate(zip(first[1], other[1], strict=True)):
+        if x != y:
+            raise LevelError(
+                f"{name}: the function returned shape {x} for one chunk and {y} for another as its output"
+                f"{places(first[0])[i]}; expected the same for all. Does it depend on something that changes from run to run?"
             )
 
 
@@ -183,7 +207,15 @@ def _output(name: str, out: Any, like: Tensor) -> Tensor:
         return out  # type: ignore[return-value]
     if is_scalar(out) or like.b.base.accepts(out):
         return make(like.b, like.b.base.asarray(out), like.marks)
-    raise LevelError(f"{name}: the function returned a {type(out).__name__}; expected a Tensor")
+    raise _no_tensor(name, out, like)
+
+
+def _no_tensor(name: str, out: Any, like: Tensor) -> LevelError:
+    if hasattr(out, "__array__"):
+        hint = f" over {like.b.base!r}. Try arguments of that library too, or tensor(x.numpy()) for a constant"
+    else:
+        hint = ". Does it end without a return?" if out is None else ""
+    return LevelError(f"{name}: the function returned {named(out)}; expected a Tensor{hint}")
 
 
 def inside(name: str, out: Tensor, tape: Tape) -> Tensor | None:

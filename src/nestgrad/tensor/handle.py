@@ -127,7 +127,7 @@ def constant(b: Any, x: Any, name: str) -> Any:
         return x if x.__class__ in NUMBERS else float(x)
     real_only(name, x)
     if not b.base.accepts(x):
-        raise DTypeError(f"{name}: got {_named(x)}; expected a Tensor, a number or an array of {b.base!r}. Try {_instead(x)}")
+        raise DTypeError(f"{name}: got {named(x)}; expected a Tensor, a number or an array of {b.base!r}. Try {_instead(x)}")
     untracked_only(name, x)
     return b.base.asarray(x)
 
@@ -145,7 +145,7 @@ def untracked_only(name: str, x: Any) -> None:
         )
 
 
-def _named(x: Any) -> str:
+def named(x: Any) -> str:
     """What ``x`` is, with the library that it is from."""
     room = type(x).__module__.partition(".")[0]
     return f"a {type(x).__name__}" if room == "builtins" else f"a {room}.{type(x).__name__}"
