@@ -17,5 +17,5 @@ def base(request: pytest.FixtureRequest) -> Any:
     """A base backend in float64."""
     if request.param == "torch":
         pytest.importorskip("torch")
-        return TorchBackend("float64")
-    return NumpyBackend("float64")
+        return TorchBackend(dtype="float64")
+    return NumpyBackend()

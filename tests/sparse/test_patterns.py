@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from dense import arrow, chain, nonzeros, pattern_of
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import nestgrad as ng
 from nestgrad.dependence import TooDense, jacobian_pattern
