@@ -120,7 +120,7 @@ class Jets(Coat):
     def _own(self, b: Any, op: Op, i: int, values: Sequence[Any], params: tuple[Any, ...]) -> list[Any]:
         """The Taylor coefficients of the op at its value, by one argument."""
         order, tape, x = self.lanes.order, self.tape, values[i]
-        one = b.base.full(tuple(b.shape(x)), 1.0, b.dtype(x))
+        one = b.base.full((), 1.0, b.dtype(x))  # the rules spread it
         if order == 2:  # forward mode over forward mode knows the kernels of rules, which a series would take apart
             out, ts = b.run(op, values, params), [one if k == i else None for k in range(len(values))]
             first = push(b, op, values, ts, out, params)
@@ -129,6 +129,7 @@ class Jets(Coat):
             moving = [dual(tape, x, one) if k == i else v for k, v in enumerate(values)]
             second = split(push(b, op, moving, ts, dual(tape, out, first), params), tape)[1]
             return [out, first, None if second is None else b.scale(second, 0.5)]
+        one = b.base.full(tuple(b.shape(x)), 1.0, b.dtype(x))
         scope = Scope(b, tape, not any(isinstance(v, Coat) for v in values))
         try:
             given = [scope.known([v, one]) if k == i else v for k, v in enumerate(values)]

@@ -66,6 +66,11 @@ class Arrays(Elementary):
         """``matmul`` with ``x`` (if ``tx``) and ``y`` (if ``ty``) transposed in their last two axes."""
         return self.matmul(self._transposed(x) if tx else x, self._transposed(y) if ty else y)
 
+    def vecmat(self, x: Value, y: Value, ty: bool) -> Value:
+        """A vector times a matrix, or (if ``ty``) times its transpose."""
+        out = self.product(self.reshape(x, (1, self.shape(x)[0])), y, False, ty)
+        return self.reshape(out, (self.shape(out)[1],))
+
     def _transposed(self, x: Value) -> Value:
         n = len(self.shape(x))
         return self.permute(x, (*range(n - 2), n - 1, n - 2))

@@ -84,6 +84,9 @@ class Arrays(Backend):
     def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
         return self.matmul(x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y)
 
+    def vecmat(self, x: Value, y: Value, ty: bool) -> Value:
+        return y.dot(x) if ty else x.dot(y)
+
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
         if x.ndim == 2:
             product = x.dot(w)

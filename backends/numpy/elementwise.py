@@ -112,7 +112,7 @@ class Elementwise(Backend):
 
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         t = y * y
-        if type(t) is type(g) is np.ndarray and g.shape == t.shape and g.dtype == t.dtype:
+        if type(t) is type(g) is np.ndarray and g.shape in (t.shape, ()) and g.dtype == t.dtype:
             np.subtract(1, t, t)
             return np.multiply(g, t, t)
         return np.multiply(g, 1 - t)

@@ -148,6 +148,9 @@ class Arrays(Backend):
                 raise
             return _promoted(torch.matmul, x.mT if tx else x, y.mT if ty else y)
 
+    def vecmat(self, x: Value, y: Value, ty: bool) -> Value:
+        return self.matmul(y, x) if ty else self.matmul(x, y)
+
     def linear(self, x: Value, w: Value, bias: Value) -> Value:
         if x.ndim == 2 and bias.ndim == 1:
             try:

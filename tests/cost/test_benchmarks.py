@@ -16,6 +16,8 @@ SMALL = {
     "steps": "STEPS = 101",
     "checkpointing": "BLOCKS, ROWS, UNITS, REPEATS, LARGE = 4, 8, 4, 1, 9",
     "ops": "SECONDS, LEAST, ONLY = 0.0, 1, ('exp', 'add', 'softmax', 'matmul')",
+    "fields": "POINTS, UNITS, REPEATS, DIMENSIONS, DTYPES, PLATES = 4, 4, 1, (2,), ('float64',), (2,)",
+    "hessians": "DENSE, CHAIN, SEPARABLE, CHUNKED, CHUNK, REPEATS = 10, 40, 50, 10, 4, 1",
     "modes": "ORDERS, TORCH_ORDERS, POINTS, REPEATS, SIZES = 3, 2, 20, 4, {(16, 8): 2}",
 }
 """What makes each one short."""
@@ -25,7 +27,7 @@ SMALL = {
 def test_a_benchmark_gives_its_table(name):
     if name == "pinn":
         pytest.importorskip("autograd", reason="HIPS autograd comes with the bench extra")
-    if name in ("pinn", "modes", "ops"):
+    if name in ("pinn", "modes", "ops", "fields", "hessians"):
         pytest.importorskip("torch", reason="the tables compare with torch")
     names, _, values = SMALL[name].partition(" = ")
     code = f"import benchmarks.{name} as module\n{', '.join(f'module.{n}' for n in names.split(', '))} = {values}\nprint(module.report())"

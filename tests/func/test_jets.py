@@ -158,7 +158,7 @@ def test_an_order_is_an_int_from_two_on(order):
 
 
 def test_directions_over_another_backend_are_refused():
-    with pytest.raises(LevelError, match=r"jets: got directions over .*Torch.* for an argument over .*Numpy.*; expected one base backend"):
+    with pytest.raises(LevelError, match="jets: got directions over torch for an argument over numpy; expected one base backend"):
         jets(lambda x: x, ng.tensor(X), ng.get_backend("torch").tensor(V))
 
 

@@ -32,7 +32,7 @@ INTERNAL = {
     "power0": "the rules of roots and reciprocals, in one kernel", "secant": "the rule of asin and acos",
     "tanh_vjp": "the rule of tanh, in one kernel", "unit": "the rule of norm, 0 at the origin", "gauss": "the rule of erf",
     "triple": "rules: a product of three in one kernel", "mul_add": "series: a sum of products",
-    "product": "matmul with its operands transposed, in rules",
+    "product": "matmul with its operands transposed, in rules", "vecmat": "matmul of a vector and a matrix",
     "getitem": "x[index]", "index_set": "x.at[index].set(v)",
     "times_log": "the rule of exp2, log2 and log10", "apart": "the rule of logaddexp", "sinc_slope": "the rule of sinc",
     "erfcx_slope": "the rule of erfcx", "widening": "the rule of erfinv", "bell": "the rule of ndtr", "direction": "the rule of hypot",

@@ -99,6 +99,16 @@ def product(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], tx: bool, ty:
     return _times(b, x, y, tx, ty)
 
 
+def vecmat(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], ty: bool) -> Any:
+    """Many vectors times one matrix are a product of matrices. Of many matrices, see ``product``."""
+    x, y = xs
+    if not on[1]:
+        return _times(b, x, y, False, ty)
+    shape = tuple(b.shape(x))
+    out = product(b, n, (b.reshape(x, (*shape[:-1], 1, shape[-1])), y), on, False, ty)
+    return b.reshape(out, (n, b.shape(y)[1 if ty else 2]))
+
+
 def _times(b: Any, x: Any, y: Any, tx: bool, ty: bool) -> Any:
     return b.product(x, y, tx, ty) if tx or ty else b.matmul(x, y)
 

@@ -36,6 +36,11 @@ def _matmul_y(b: Any, g: Any, x: Any, x_shape: Shape, y_shape: Shape) -> Any:
     return _product_y(b, g, x, x_shape, y_shape, False, False)
 
 
+def _outer(b: Any, x: Any, y: Any) -> Any:
+    """Each entry of ``x`` times each of ``y``: a row for one of ``x``."""
+    return b.mul(b.reshape(x, (*b.shape(x), 1)), y)
+
+
 _PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)),
           ((2, 2, 0), (0, 3)))
 define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, batched=batching.matmul, samples=calls(
@@ -48,6 +53,15 @@ define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batchi
     Sample((filled((3, 2), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": True, "ty": True}),
     Sample((filled((2, 2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
     Sample((filled((2, 3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False})))
+
+
+# a vector times a matrix, or times its transpose
+define("vecmat(x, y, ty)", BILINEAR, lambda b, g, y, ty: b.vecmat(g, y, not ty),
+       lambda b, g, x, ty: _outer(b, g, x) if ty else _outer(b, x, g), batched=batching.vecmat, samples=calls(
+    Sample((filled((3,), -1, 1), filled((3, 2), -1, 1, 1)), {"ty": False}),
+    Sample((filled((3,), -1, 1), filled((2, 3), -1, 1, 1)), {"ty": True}),
+    Sample((filled((0,), -1, 1), filled((0, 2), -1, 1, 1)), {"ty": False})))
+
 
 def _linear_series(b: Any, k: int, x: Any, y: Any, z: Any, out: Any) -> Any:
     """Cauchy's product, and the coefficient of ``z``."""

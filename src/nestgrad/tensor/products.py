@@ -30,6 +30,9 @@ def matmul(x: Operand, y: Operand) -> "Tensor":
     if not left or not right:
         raise ShapeError(f"matmul: got shapes {left} and {right}; expected at least one axis each. Try x * y for a product with a number")
     row, column = len(left) == 1, len(right) == 1
+    if len(left) + len(right) == 3 and left[-1] == right[0]:
+        x, y, across = (p, q, False) if row else (q, p, True)
+        return make(b, b.vecmat(x, y, across), marks)
     p = b.reshape(p, (1, *left)) if row else p
     q = b.reshape(q, (*right, 1)) if column else q
     out = b.matmul(p, q)
