@@ -152,3 +152,18 @@ case("outer", squared(torch.outer), draw(-1, 1, 1000), draw(-1, 1, 1000), ours=s
 case("kron", squared(torch.kron), draw(-1, 1, 30, 30), draw(-1, 1, 33, 33), ours=squared(ng.kron))
 case("vecdot", squared(torch.linalg.vecdot), draw(-1, 1, 10_000, 100), draw(-1, 1, 10_000, 100), ours=squared(ng.vecdot))
 case("cross", squared(torch.linalg.cross), draw(-1, 1, 300_000, 3), draw(-1, 1, 300_000, 3), ours=squared(ng.cross))
+
+# linear algebra
+
+
+def _regular(rng: np.random.Generator) -> np.ndarray:
+    """A matrix of which the determinant is a number of moderate size."""
+    return np.eye(200) + rng.uniform(-0.02, 0.02, (200, 200))
+
+
+cases({
+    "linalg.det": (ng.linalg.det, torch.linalg.det),
+    "linalg.slogdet": (lambda x: ng.linalg.slogdet(x)[1], lambda x: torch.linalg.slogdet(x)[1]),
+    "linalg.inv": (ng.linalg.inv, torch.linalg.inv),
+}, _regular)  # fmt: skip
+case("linalg.solve", torch.linalg.solve, _regular, draw(-1, 1, 200, 50))

@@ -18,19 +18,20 @@ class Linalg(Backend):
         if y.dim() < x.dim():  # torch would take a matrix for a stack of vectors
             y = y.reshape((1,) * (x.dim() - y.dim()) + y.shape)
         dtype = torch.promote_types(x.dtype, y.dtype)
-        try:
-            return torch.linalg.solve(x.to(dtype), y.to(dtype))
-        except torch.linalg.LinAlgError as error:
-            raise singular("solve", x.shape) from error
+        out, failed = torch.linalg.solve_ex(x.to(dtype), y.to(dtype))
+        if failed.any():
+            raise singular("solve", x.shape)
+        return out
 
     def inv(self, x: Value) -> Value:
-        try:
-            return torch.linalg.inv(x)
-        except torch.linalg.LinAlgError as error:
-            raise singular("inv", x.shape) from error
+        out, failed = torch.linalg.inv_ex(x)
+        if failed.any():
+            raise singular("inv", x.shape)
+        return out
 
     def slogdet(self, x: Value) -> tuple[Value, Value]:
-        return tuple(torch.linalg.slogdet(x))  # type: ignore[return-value]
+        sign, logabsdet = torch.linalg.slogdet(x)
+        return sign, logabsdet
 
     def pivots(self, x: Value) -> Value:
         n = x.shape[-1]
