@@ -91,6 +91,12 @@ def test_an_output_that_was_taken_out_of_the_level(name):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_an_output_over_another_backend(name):
+    with pytest.raises(LevelError, match=rf"{name}: output 0 .* is over torch and the inputs over numpy, so it cannot depend .* Try"):
+        call(name, lambda x: ng.TorchBackend().tensor(1.0))
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_leaving_for_numbers(name):
     for leave in (lambda x: ng.tensor(float(x.sum())), lambda x: ng.tensor(np.sin(np.asarray(x))).sum()):
         with pytest.raises(ConversionError, match=r"would silently make a constant of it|NumPy does not know its levels"):

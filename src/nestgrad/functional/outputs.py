@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.errors import DTypeError, FunctionalError, ImmutableError
+from nestgrad.errors import DTypeError, FunctionalError, ImmutableError, LevelError
 from nestgrad.func import value_and_grad
 from nestgrad.functional.inputs import listed
 from nestgrad.functional.strictness import independent
@@ -33,10 +33,16 @@ class Function:
         Raises:
             FunctionalTypeError: If they are neither a Tensor nor a tuple of them.
             DTypeError: If one is not floating.
+            LevelError: If one is over another base backend than the inputs.
             FunctionalError: If another call has returned something else.
         """
         several, outs = listed("outputs of the user-provided function", self.name, self._run(xs), arrays=False)
         for i, y in enumerate(outs):
+            if y.b is not xs[0].b and y.b.base != xs[0].b.base:
+                raise LevelError(
+                    f"{self.name}: output {i} of the user-provided function is over {y.b.base!r} and the inputs over {xs[0].b.base!r}, "
+                    "so it cannot depend on them; expected one base backend. Try a Tensor that is made of the inputs"
+                )
             if not is_floating(y):
                 if self.strict:
                     raise FunctionalError(f"{independent(i)}, and y.astype('float64'): its dtype is {y.dtype}")
