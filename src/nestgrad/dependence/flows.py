@@ -206,6 +206,11 @@ def _words(step: Instruction) -> tuple[list[list[Any]], list[Any]] | None:
             lead = len(_shape(a)) - 2
             names.append([*range(-lead, 0), *(last[::-1] if flipped else last)])
         return names, [*range(-(len(step.out.shape) - 2), 0), "row", "column"]
+    if op.name == "vecmat":
+        return [["sum"], ["column", "sum"] if step.params[0] else ["sum", "column"]], ["column"]
+    if op.name == "vecdot":
+        axes = [*range(len(_shape(step.operands[0])))]
+        return [axes, axes], [k for k in axes if k != step.params[0]]
     if op.name == "einsum":
         inputs, _, output = step.params[0].partition("->")
         words = [[*word.strip()] for word in inputs.split(",")]
