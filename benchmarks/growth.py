@@ -1,41 +1,67 @@
-"""The picture of how the cost of high orders grows, from the table in docs/performance.md: ``python -m benchmarks.growth``."""
+"""Pictures of how costs grow, from the tables in docs/performance.md: ``python -m benchmarks.growth``."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 DOCS = Path(__file__).parents[1] / "docs"
-PICTURE = DOCS / "pictures" / "orders.svg"
+PICTURES = DOCS / "pictures"
 
 
-def curves(page: str) -> dict[str, list[float]]:
-    """Milliseconds by order, of each column that is one."""
-    table = page.partition("| k |")[2]
-    names = [name.strip() for name in table.partition("\n")[0].split("|")[:3]]
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| \d+ \|.*$", table.partition("\n\n")[0], re.M)]
-    return {name: [float(row[k]) for row in rows if row[k]] for k, name in enumerate(names, 1)}
+def rows(page: str, start: str) -> list[dict[str, str]]:
+    """The rows of the first table whose header starts like that, by the names of the columns."""
+    head, _, rest = page.partition(start)[2].partition("\n")
+    names = [cell.strip() for cell in (start + head).split("|")[1:-1]]
+    table = re.findall(r"^\| (?!---).*\|$", rest.partition("\n\n")[0], re.M)
+    return [dict(zip(names, (cell.strip() for cell in row.split("|")[1:-1]), strict=True)) for row in table]
+
+
+def orders(axes: Any, page: str) -> None:
+    """Milliseconds against the order, on logarithmic axes, with the slope of a square."""
+    table = rows(page, "| k |")
+    labels = {"NumPy": "func.taylor, NumPy", "torch": "func.taylor, torch", "nested": "torch, nested backward passes"}
+    for name, label in labels.items():
+        found = [(int(row["k"]), float(row[name])) for row in table if row[name]]
+        axes.loglog(*zip(*found, strict=True), "o-", label=label)
+    ks = [int(row["k"]) for row in table]
+    axes.loglog(ks, [float(table[0]["NumPy"]) * k * k for k in ks], ":", color="gray", label="growing with the square of the order")
+    axes.set(xlabel="order of the derivative", ylabel="milliseconds", title="All derivatives up to an order, tanh net, 1,000 points")
+    axes.set_xticks(ks, [str(k) for k in ks])
+
+
+def fields(axes: Any, page: str) -> None:
+    """Milliseconds of a Laplacian against the dimension."""
+    table = [row for row in rows(page, "| d | dtype |") if row["dtype"] == "float64"]
+    labels = {
+        "torch.func": "torch.func, trace of hessian", "torch.autograd": "torch.autograd, pass after pass",
+        "NumPy": "pde.laplacian, NumPy", "torch": "pde.laplacian, torch",
+    }  # fmt: skip
+    ds = [int(row["d"]) for row in table]
+    for name, label in labels.items():
+        axes.loglog(ds, [float(row[name]) for row in table], "o-", label=label)
+    axes.set(xlabel="dimension", ylabel="milliseconds", title="Laplacian of a tanh net, 256 points, float64")
+    axes.set_xticks(ds, [str(d) for d in ds])
+
+
+PLOTS = {"orders": orders, "fields": fields}
 
 
 def draw() -> None:
-    """Milliseconds against the order, on logarithmic axes, with the slope of a square."""
+    """All pictures."""
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "orders"
     from matplotlib import pyplot as plt
 
-    found = curves((DOCS / "performance.md").read_text())
-    figure, axes = plt.subplots(figsize=(6, 4))
-    labels = {"NumPy": "func.taylor, NumPy", "torch": "func.taylor, torch", "nested": "torch, nested backward passes"}
-    for name, times in found.items():
-        axes.loglog(range(1, len(times) + 1), times, "o-", label=labels[name])
-    square = [found["NumPy"][0] * k * k for k in range(1, len(found["NumPy"]) + 1)]
-    axes.loglog(range(1, len(square) + 1), square, ":", color="gray", label="growing with the square of the order")
-    axes.set(xlabel="order of the derivative", ylabel="milliseconds", title="All derivatives up to an order, tanh net, 1,000 points")
-    axes.set_xticks(range(1, len(square) + 1), [str(k) for k in range(1, len(square) + 1)])
-    axes.minorticks_off()
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(PICTURE, metadata={"Date": None})
+    page = (DOCS / "performance.md").read_text()
+    for name, plot in PLOTS.items():
+        matplotlib.rcParams["svg.hashsalt"] = name
+        figure, axes = plt.subplots(figsize=(6, 4))
+        plot(axes, page)
+        axes.minorticks_off()
+        axes.legend()
+        figure.tight_layout()
+        figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

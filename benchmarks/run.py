@@ -59,7 +59,7 @@ def main() -> None:
             write(name, text)
     if options.write:
         write("machine", machine())
-        if "modes" in options.names:
+        if {"modes", "fields"} & {*options.names}:
             subprocess.run([sys.executable, "-m", "benchmarks.growth"], check=True)
 
 
