@@ -155,7 +155,7 @@ def main() -> None:
     if options.out:
         picture(options.out, x, t, u, right)
     assert left < 1e-12
-    assert error < options.tolerance, f"the error is {error:.1e}, expected less than {options.tolerance:g}; try more --features, and --points"
+    assert error < options.tolerance, f"the error is {error:.1e}, expected less than {options.tolerance:g}; try more --points, --features"
 
 
 if __name__ == "__main__":
