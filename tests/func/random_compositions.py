@@ -90,6 +90,30 @@ class Compositions:
 
         return ours, theirs
 
+    def of_derivative(self, g: Pair, h: Pair) -> Pair:
+        """A mixed or a pure second derivative, by two entries of the vector."""
+        i, j = self.random.randrange(N), self.random.randrange(N)
+        ours = lambda w: lambda x: func.derivative(g[0](w), (i, j))(x) * h[0](w)(x)
+
+        def theirs(w: Any) -> Vector:
+            def second(x: Any) -> Any:
+                unit = torch.eye(N, dtype=x.dtype)
+                first = lambda x: torch.func.jvp(g[1](w), (x,), (unit[i],))[1]
+                return torch.func.jvp(first, (x,), (unit[j],))[1] * h[1](w)(x)
+
+            return second
+
+        return ours, theirs
+
+    def of_hessian_diag(self, g: Pair, h: Pair) -> Pair:
+        step = self.random.choice((None, 1, 2))
+        ours = lambda w: lambda x: func.hessian_diag(lambda z: g[0](w)(z).sin().sum(), chunk_size=step)(x) * h[0](w)(x)
+        return ours, lambda w: lambda x: torch.func.hessian(lambda z: torch.sin(g[1](w)(z)).sum())(x).diagonal() * h[1](w)(x)
+
+    def of_stop(self, g: Pair, h: Pair) -> Pair:
+        ours = lambda w: lambda x: g[0](w)(x) * func.stop_gradient(h[0](w)(x)) + g[0](func.stop_gradient(w))(x)
+        return ours, lambda w: lambda x: g[1](w)(x) * h[1](w)(x).detach() + g[1](w.detach())(x)
+
     def of_vmap(self, g: Pair, h: Pair) -> Pair:
         """Over the entries of ``x``, which the mapped function closes over, too."""
         step = self.random.choice((None, 1, 2))

@@ -62,12 +62,13 @@ FIRST = {
     "jacrev": lambda f: func.jacrev(f),
     "jacfwd": lambda f: func.jacfwd(f),
     "taylor": lambda f: lambda x: func.taylor(f, x, 1.0, 1)[1],
+    "derivative": lambda f: func.derivative(f, (0,)),
 }
 """Ways to the first derivative of a function of a number."""
 
 
 PATHS = list(itertools.product(FIRST, repeat=3))
-QUICK = [path for path in PATHS if not {"vjp", "jacfwd"} & {*path}]  # these two are parts of grad and of jvp
+QUICK = [path for path in PATHS if not {"vjp", "jacfwd", "derivative"} & {*path}]  # parts of grad, jvp and taylor
 
 
 @pytest.mark.parametrize("path", QUICK, ids="-".join)
