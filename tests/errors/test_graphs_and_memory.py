@@ -194,6 +194,8 @@ IDLE = {
     errors.RuleError: lambda x: ng.define("twice(x)", "no kind", lambda b, g: b.scale(g, 2.0)),
     errors.TraceError: lambda x: trace(lambda v: v[v > 0])(x),
     errors.ConvergenceError: lambda x: ng.implicit.root(lambda p: p, lambda v, p: v * v - p)(x),
+    errors.FunctionalError: lambda x: ng.functional.hessian(lambda v: v, x),
+    errors.FunctionalTypeError: lambda x: ng.functional.hessian(lambda v: [v], x),
     errors.WrongDerivativeError: lambda x: check_grads(lambda v: (v * v.detach()).sum(), [np.array([1.0, 2.0])]),
 }
 
