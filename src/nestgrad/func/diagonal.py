@@ -174,7 +174,9 @@ def _traced(gradient: Callable[..., Any], arguments: Arguments, kwargs: dict[str
     """A colour for each entry, such that no two coupled ones have the same; all different where no trace tells."""
     if n >= _FEW:
         try:
-            return neighbours_apart(rows_of(_couplings(gradient, arguments, kwargs, has_aux, n)))
+            couplings = _couplings(gradient, arguments, kwargs, has_aux, n)
+            alone = int(couplings.diagonal().sum()) == couplings.nnz
+            return [0] * n if alone else neighbours_apart(rows_of(couplings))
         except (TooDense, NestgradError):  # an error of the function's own comes again when it runs
             pass
     return list(range(n))

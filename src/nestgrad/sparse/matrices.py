@@ -38,8 +38,7 @@ def sparse_hessian(
             One triangle is enough. ``None``: found by tracing the gradient, at the first call for arguments of such shapes.
         chunk_size: How many products to compute at once; ``None``: all.
         argnums: Which argument to differentiate by.
-        check: Whether each call with a pattern that was not traced in that very call computes one more product, in a direction with
-            random signs, and compares.
+        check: Whether each call computes one more product, in a direction with random signs, and compares.
 
     Returns:
         A function of the same arguments. It gives a ``scipy.sparse.csr_array`` of shape ``(n, n)`` with the entries of the pattern, those
@@ -158,32 +157,31 @@ class SparseMap:
         arguments.floating()
         (x,) = arguments.leaves
         self._plain(x, "an argument")
-        made, fresh = self._compression(args, kwargs)
+        made = self._compression(args, kwargs)
         self._last = made
         if made.pattern.shape[1] != x.size:
             raise ShapeError(
                 f"{self._name}: got a pattern of shape {made.pattern.shape} for an argument of {x.size} entries; expected as many columns"
             )
-        check = self._check and not fresh
-        products = self._products(made, lambda v: self._derived(*arguments.with_leaves([v]), **kwargs), x, check)
+        products = self._products(made, lambda v: self._derived(*arguments.with_leaves([v]), **kwargs), x)
         found = made.matrix(products[: made.products])
-        if check:
+        if self._check:
             made.checked(self._name, found, products[-1])
         return found
 
-    def _compression(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Compression, bool]:
-        """Pattern and colours for arguments, and whether they were found just now."""
+    def _compression(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Compression:
+        """Pattern and colours for arguments."""
         if self._given is not None:
-            return self._given, False
+            return self._given
         leaves, structure = flatten((args, kwargs))
         arrays = [i for i, x in enumerate(leaves) if not is_scalar(x) and hasattr(x, "shape")]
         key = _key(leaves, arrays, structure)
         if key in self._made:
-            return self._made[key], False
+            return self._made[key]
         made = compression(self._traced(leaves, arrays, structure), self._mode)
         if key is not None:
             self._made[key] = made
-        return made, True
+        return made
 
     def _traced(self, leaves: Sequence[Any], arrays: Sequence[int], structure: Any) -> Any:
         """The pattern, as a matrix. All arrays are inputs of the program, so that their numbers have no part in it."""
@@ -219,7 +217,7 @@ class SparseMap:
         matrix = sparse_arrays(self._name).csr_array((m, n), dtype=bool) if found is None else found.matrix()
         return symmetric(matrix) if self._mode == "symmetric" else matrix
 
-    def _products(self, made: Compression, g: Callable[[Any], Any], x: Tensor, check: bool) -> Any:
+    def _products(self, made: Compression, g: Callable[[Any], Any], x: Tensor) -> Any:
         """The products of the matrix with the sums of each colour, and with the direction that checks: one in each row."""
         if made.mode == "rows":
             value, pull = vjp(g, x)
@@ -227,7 +225,7 @@ class SparseMap:
             like, along = value, vmap(lambda u: pull(u)[0])
         else:
             like, along = x, vmap(lambda v: jvp(g, (x,), (v,))[1])
-        total = made.products + check
+        total = made.products + self._check
         step = self._step or max(total, 1)
         found = [HOST.cast(HOST.full((0, x.size), 0.0), _dtype(x))]
         for start in range(0, total, step):
