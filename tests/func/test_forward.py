@@ -117,6 +117,18 @@ def test_a_linearized_function_runs_once():
     assert [push(t).item() for t in (1.0, -2.0, 0.0)] == [12.0, -24.0, 0.0] and len(runs) == 1
 
 
+def test_a_linearized_function_may_make_a_stack_of_its_own(base):
+    """Its derivative carries marks of that stack, of which nothing may be left when several arguments' cotangents are put together."""
+
+    def slope(x: Tensor, y: Tensor) -> Tensor:
+        z = ng.Autodiff(base).tensor(x, requires_grad=True)
+        return (z**3).sum().wrt(z)
+
+    x, y = base.tensor([0.5, -2.0]), base.tensor([1.0, 2.0, 3.0])
+    _, push = func.linearize(slope, x, y)
+    assert push(x, y).tolist() == (6.0 * x * x).tolist()
+
+
 def test_the_imperative_style_inside(levels):
     """f(x) = d/dy (y^3 w) at y = x^2: 3 x^4 w."""
     s = levels(2)

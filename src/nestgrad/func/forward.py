@@ -77,7 +77,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> Any:
         seeds = [_seed(x, tape) for x in values]
         found = pullback.cotangents(joined(seeds), seeds) if seeds else []
         cotangents = [inside("linearize", x, tape) for x in found]
-    root = joined([x for x in cotangents if x is not None])
+        # while the tape is open, since what meets marked values loses the coats of closed ones
+        root = joined([x for x in cotangents if x is not None])
 
     def pushforward(*tangents: Any) -> Any:
         directions = arguments.directions("tangent", tangents)
