@@ -32,6 +32,7 @@ ELSEWHERE: dict[str, tuple[str | None, str | None]] = {
     "gather": ("take_along_axis", None), "scatter": ("put_along_axis", None), "scatter_add": ("add.at", None),
     "index_select": ("take", None), "masked_select": ("extract", None), "extract": (None, "masked_select"),
     "bucketize": ("digitize", None), "digitize": (None, "bucketize"), "logcumsumexp": ("logaddexp.accumulate", None), "kl_div": ("", None),
+    "solve": (None, "linalg.solve"),  # torch.solve is a name that only raises
     "lgamma": ("scipy.special.gammaln", None), "sliding_window_view": ("lib.stride_tricks.sliding_window_view", "Tensor.unfold"),
 }  # fmt: skip
 

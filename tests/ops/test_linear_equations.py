@@ -237,6 +237,14 @@ def test_what_is_no_number_stays_none(double):
 # refusals
 
 
+@pytest.mark.parametrize("name", ng.linalg.__all__)
+def test_functions_of_other_libraries_name_ours(name):
+    a = ng.tensor(matrix(2, 2))
+    given = (a, a) if name == "solve" else (a,)
+    with pytest.raises(ng.errors.ConversionError, match=rf"np.linalg.{name} of a Tensor: .*Try ng.linalg.{name}\(...\)"):
+        getattr(np.linalg, name)(*given)
+
+
 REFUSED = {
     "det of a vector": (lambda: det(np.ones(3)), ShapeError, r"det: got shape \(3,\); expected square matrices in the last two axes"),
     "det of rows": (lambda: det(np.ones((2, 3))), ShapeError, r"det: got shape \(2, 3\)"),

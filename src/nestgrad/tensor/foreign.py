@@ -77,6 +77,7 @@ def _refused(called: str, name: str, library: str) -> ConversionError:
 
     name = _RENAMED.get(name, name)
     ways = [f"ng.{name}(...)"] if name in vars(nestgrad)["__all__"] else []
+    ways += [f"ng.linalg.{name}(...)"] if name in nestgrad.linalg.__all__ else []
     if callable(getattr(nestgrad.Tensor, name, None)):
         ways.append(f"x.{name}()")
     way = _WRITTEN.get(name) or " or ".join(ways) or "to write it with nestgrad's functions"
