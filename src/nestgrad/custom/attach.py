@@ -13,6 +13,7 @@ from nestgrad.custom.transposition import Linear, linear
 from nestgrad.errors import LevelError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.batched import Batch, batched
+from nestgrad.levels.collapsed import Jets, Lanes, jets
 from nestgrad.levels.forward import Dual, dual, split
 from nestgrad.levels.reverse.node import Node, Tracked
 from nestgrad.levels.reverse.several import several
@@ -127,23 +128,46 @@ def _forward(b: Any, coat: Dual, op: Op, args: Sequence[Any], params: tuple[Rule
     return out if t is None else dual(tape, out, t)
 
 
-def _taylor(b: Any, coat: Series, op: Op, args: Sequence[Any], params: tuple[Rules]) -> Any:
-    """``z' = push(x')``, on series of one order less."""
-    tape, rules = coat.tape, params[0]
-    order = max(a.order for a in args if isinstance(a, Series) and a.tape is tape)  # the value was made on series of one order less
-    found = [coefficients(a, tape) for a in args]
+def _taylor(b: Any, coat: Series | Jets, op: Op, args: Sequence[Any], params: tuple[Rules]) -> Any:
+    """The answer as a series; or, where arguments are jets, with the sum of its last coefficients."""
+    tape = coat.tape
+    moving = [a for a in args if isinstance(a, (Series, Jets)) and a.tape is tape]
+    lanes = next((a.lanes for a in moving if isinstance(a, Jets)), None)
+    if lanes is not None:
+        return _summed(b, tape, lanes, op, args, params)
+    order = max(a.order for a in moving if isinstance(a, Series))  # the value was made on series of one order less
+    return _series(tape, _expanded(b, tape, op, [coefficients(a, tape) for a in args], params, order), order)
+
+
+def _expanded(b: Any, tape: Tape, op: Op, found: Sequence[Sequence[Any]], params: tuple[Rules], order: int) -> list[Any]:
+    """Coefficients of the answer for those of the operands: ``z' = push(x')``, on series of one order less."""
+    rules = params[0]
     out = b.run(op, [terms[0] for terms in found], params)
     lower = [_series(tape, terms, order - 1) for terms in found]
     _, saved, xs = _parts(rules, lower)
     _, _, moving = _parts(rules, found)
     ts = [_rate(b, tape, terms, order - 1) for terms in moving]
     if all(t is None for t in ts):
-        return out
+        return [out]
     t = rules.push(b, ts, b.run(op, lower, params) if rules.reads_out else None, saved, xs)
-    if t is None:
-        return out
-    rates = coefficients(t, tape)
-    return _series(tape, [out, *(None if r is None else b.per(r, k) if k > 1 else r for k, r in enumerate(rates, 1))], order)
+    rates = [] if t is None else coefficients(t, tape)
+    return [out, *(None if r is None else b.per(r, k) if k > 1 else r for k, r in enumerate(rates, 1))]
+
+
+def _summed(b: Any, tape: Tape, lanes: Lanes, op: Op, args: Sequence[Any], params: tuple[Rules]) -> Any:
+    """The series without the last coefficients of the arguments, and the tangent for their sum."""
+    rules = params[0]
+    mine = [a if isinstance(a, Jets) and a.tape is tape else None for a in args]
+    found = [coefficients(a, tape) if jet is None else [jet.value, *jet.terms] for a, jet in zip(args, mine, strict=True)]
+    out, *terms = _expanded(b, tape, op, found, params, lanes.order)
+    terms += [None] * (lanes.order - len(terms))
+    _, _, ts = _parts(rules, [None if jet is None else jet.top for jet in mine])
+    _, saved, xs = _parts(rules, [row[0] for row in found])
+    top = None if all(t is None for t in ts) else rules.push(b, ts, out, saved, xs)
+    if terms[-1] is not None:
+        last = lanes.summed(b, terms[-1])
+        top = last if top is None else b.add(top, last)
+    return out if top is None and all(t is None for t in terms[:-1]) else jets(tape, lanes, out, terms[:-1], top)
 
 
 def lowered(p: Any, tape: Tape) -> Any:
@@ -154,6 +178,8 @@ def lowered(p: Any, tape: Tape) -> Any:
         return p.mapped(lambda part: lowered(part, tape))
     if isinstance(p, Series) and p.order > 1:
         return _series(tape, [p.value, *p.terms], p.order - 1)
+    if isinstance(p, Jets):
+        return _series(tape, [p.value, *p.terms], p.lanes.order - 1)
     return p.off()
 
 
@@ -241,6 +267,6 @@ ATTACH = Op(
     False,
     Samples(()),
     native=lambda b: lambda *xs, rules: xs[0],
-    on={Linear: _transposing, Tracked: _reverse, Dual: _forward, Series: _taylor, Batch: _batch},
+    on={Linear: _transposing, Tracked: _reverse, Dual: _forward, Series: _taylor, Jets: _taylor, Batch: _batch},
 )
 """Its one parameter are the rules; its operands the value, what was saved, and the arguments."""
