@@ -3,48 +3,27 @@
 The examples hold assertions of their own; what is tested here beside them has oracles that the examples do not use.
 """
 
-import importlib
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from running import EXAMPLES, relative_error, run
 
 import nestgrad as ng
 from nestgrad.levels import Autodiff
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples"
-
-
-def run(name: str, *arguments: str, cwd: Path) -> str:
-    """What the example prints. It must leave nothing behind that it was not told to write."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    before = set(cwd.iterdir())
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in set(cwd.iterdir()) - before} <= {"picture.png"}
-    return done.stdout
+WITH_SETTINGS = {"burgers", "burgers_gauss_newton"}
+"""They draw pictures and take long; their own tests run them."""
 
 
 @pytest.fixture
-def burgers(monkeypatch):
+def burgers(example):
     """The example as a module."""
-    monkeypatch.syspath_prepend(EXAMPLES)
-    return importlib.import_module("burgers")
+    return example("burgers")
 
 
-def relative_error(printed: str) -> float:
-    found = re.search(r"relative L2 error (\S+);", printed)
-    assert found, printed
-    return float(found[1])
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "burgers"))
+@pytest.mark.parametrize("name", sorted({path.stem for path in EXAMPLES.glob("*.py")} - WITH_SETTINGS))
 def test_an_example_runs_and_its_assertions_hold(name, tmp_path):
     if re.search(r"^import torch\b", (EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), re.M):
         pytest.importorskip("torch", reason="the example compares with PyTorch")
@@ -96,8 +75,8 @@ def test_the_exact_solution_is_the_quotient_of_two_integrals(burgers, nu):
     assert np.allclose(burgers.exact(x, t, nu), right, rtol=0, atol=1e-11)
 
 
-def test_the_residual_agrees_with_differences_of_the_trial_solution(burgers):
-    mlp = importlib.import_module("mlp")
+def test_the_residual_agrees_with_differences_of_the_trial_solution(burgers, example):
+    mlp = example("mlp")
     theta = mlp.init(burgers.WIDTHS, np.random.default_rng(3))
     x, t, _ = burgers.points(40, seed=5)
     S = Autodiff(Autodiff(ng.NumpyBackend()))
