@@ -7,14 +7,18 @@ from operator import index
 from typing import Any
 
 from nestgrad.errors import IndexRangeError, ShapeError
+from nestgrad.func.forward import pushed
 from nestgrad.func.home import of
 from nestgrad.func.jacobians import unit_vectors
-from nestgrad.func.run import ArgNums, Arguments, Outputs, differentiable
+from nestgrad.func.run import ArgNums, Arguments, Outputs, differentiable, zeros
 from nestgrad.func.series import expanded
 from nestgrad.func.trees import unflatten
 from nestgrad.tensor import Tensor
 
 __all__ = ["derivative"]
+
+_SERIES = 3
+"""From which order by one coordinate on a series is cheaper than forward mode as often."""
 
 
 def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0) -> Callable[..., Any]:
@@ -33,8 +37,8 @@ def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0)
         A function of the same arguments, which gives the derivative, of the structure, shapes and dtypes of the output of ``f``. For many
         points ``vmap`` it.
 
-        One run of ``f`` in Taylor mode, in which a coordinate that is named k times costs a factor of O(k^2), and a pure k-th derivative
-        no more than that. Different coordinates multiply: (0, 1, 1) costs as much as (0,) times (1, 1).
+        ``f`` runs once, on nested levels of forward mode, one for each axis. Three or more of one coordinate are a single level of Taylor
+        mode, which costs O(k^2) for k of them instead of a factor each. Different coordinates multiply.
 
     Raises:
         IndexRangeError: If the point does not have one of the coordinates.
@@ -59,26 +63,40 @@ def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0)
                 f"derivative: got axis {strange} for a point of {n} coordinate{'s' * (n != 1)}; expected an int from {-n} to {n - 1}"
             )
         counted = [a % n for a in named]
-        return _by(f, [(a, counted.count(a)) for a in dict.fromkeys(counted)], argnums, args, kwargs)
+        return _by(f, _steps(counted), argnums, args, kwargs)
 
     return of(f, partial)
 
 
-def _by(f: Callable[..., Any], times: Sequence[tuple[int, int]], argnums: ArgNums, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The derivative by each of these coordinates, so many times: one Taylor level for each of them."""
+def _steps(axes: Sequence[int]) -> list[tuple[int, int]]:
+    """The levels that give these derivatives: a coordinate, and the order by it."""
+    steps = []
+    for a in dict.fromkeys(axes):
+        order = axes.count(a)
+        steps += [(a, order)] if order >= _SERIES else [(a, 1)] * order
+    return steps
+
+
+def _by(f: Callable[..., Any], steps: Sequence[tuple[int, int]], argnums: ArgNums, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The derivative by each of these coordinates, of such an order: by forward mode of order 1, and in Taylor mode beyond."""
     arguments = _point(f, argnums, args, kwargs)
-    if not times:
+    if not steps:
         out = Outputs(arguments.name, f, args, kwargs, False, arguments.leaves[0])
         return unflatten(out.structure, out.leaves)
-    (axis, order), *others = times
+    (axis, order), *others = steps
     g = of(f, lambda *args, **kwargs: _by(f, others, argnums, args, kwargs)) if others else f
-    # Along a line of this speed the coefficients are of the size of the derivatives, so that k! stays in range, in float32 too. A power
-    # of two rounds nothing.
-    speed = 2 ** round(log2(factorial(order)) / order)
-    out, rows = expanded(g, arguments, _along(arguments.leaves, axis, float(speed)), kwargs, order)
+    if order == 1:
+        out, moved = pushed(g, arguments, _along(arguments.leaves, axis, 1.0), kwargs, False)
+        found = [zeros(y, y.shape, [y]) if t is None else t for y, t in zip(out.leaves, moved, strict=True)]
+    else:
+        # Along a line of this speed the coefficients are of the size of the derivatives, so that k! stays in range, in float32 too. A
+        # power of two rounds nothing.
+        speed = 2 ** round(log2(factorial(order)) / order)
+        out, rows = expanded(g, arguments, _along(arguments.leaves, axis, float(speed)), kwargs, order)
+        factor = factorial(order) / speed**order
+        found = [row[order] * factor for row in rows]
     differentiable(arguments.name, out.leaves, out.structure)
-    factor = factorial(order) / speed**order
-    return unflatten(out.structure, [row[order] if factor == 1.0 else row[order] * factor for row in rows])
+    return unflatten(out.structure, found)
 
 
 def _along(leaves: Sequence[Tensor], axis: int, speed: float) -> list[Tensor | None]:
