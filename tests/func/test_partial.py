@@ -1,4 +1,4 @@
-"""``derivative``: against SymPy, for every multiset of coordinates to order 4 and two of order 6, in structures, and composed with other transforms."""
+"""``derivative``: against SymPy, for all coordinates to order 4 and some to order 6, in structures, and composed with other transforms."""
 
 import itertools
 import math

@@ -66,7 +66,7 @@ INTERNAL = {
 
 
 # Where users find functions, besides ``ng`` itself.
-ROOMS = {"linalg": ng.linalg, "nn": ng.nn, "pde": ng.pde}
+ROOMS = {"linalg": ng.linalg, "nn": ng.nn, "optimize": ng.optimize, "pde": ng.pde}
 
 PUBLIC = {name: getattr(room, name) for room in (ng, *ROOMS.values()) for name in room.__all__}
 
