@@ -1,5 +1,6 @@
 """Linear operators: against PyTorch's dense matrices, the law of the transpose, and in SciPy's solvers."""
 
+import gc
 import sys
 from typing import Any
 
@@ -13,6 +14,7 @@ import nestgrad as ng
 from nestgrad import func
 from nestgrad.backends import TorchBackend
 from nestgrad.errors import BackendError, ConversionError, DTypeError, LevelError, ShapeError
+from nestgrad.levels.reverse.node import Node
 from nestgrad.optimize import flat, gauss_newton_operator, hessian_operator, jacobian_operator
 
 RNG = np.random.default_rng(3)
@@ -112,6 +114,21 @@ def test_the_function_runs_once(kind, monkeypatch):
         op.matvec(np.ones(op.shape[1]))
         op.rmatmat(np.ones((op.shape[0], 2)))
     assert len(runs) == 1
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+def test_a_graph_lives_as_long_as_its_operator(kind):
+    count = lambda: sum(type(thing) is Node for thing in gc.get_objects())
+    MATRICES[kind][0](PARAMS)
+    before = count()
+    op = MATRICES[kind][0](PARAMS)
+    made = count()
+    for _ in range(3):
+        op.matvec(np.ones(op.shape[1]))
+        op.rmatmat(np.ones((op.shape[0], 2)))
+    assert count() == made > before, "a product records nothing"
+    del op
+    assert count() == before
 
 
 def curve(p: Any, t: Any, y: Any) -> Any:
