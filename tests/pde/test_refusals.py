@@ -63,6 +63,14 @@ def test_a_field_returns_one_tensor(name, method):
         operator(lambda x: None)(AT)
 
 
+@pytest.mark.parametrize("name, method", EACH)
+def test_a_field_of_whole_numbers_has_no_derivatives(name, method):
+    operator = partial(OPERATORS[name], method=method)
+    for f in (lambda x: (x > 0.0).sum(), lambda x: np.arange(2)):
+        with pytest.raises(DTypeError, match=rf"^{name}: the function returned dtype int64; expected a floating one.*Try .astype\("):
+            operator(f)(AT)
+
+
 @pytest.mark.parametrize("method", FIRST)
 def test_a_gradient_is_of_a_number(method):
     with pytest.raises(ShapeError, match=r"^gradient: the function returned shape \(1,\) at a point; expected \(\).*, or f\(x\)\[0\]$"):
@@ -126,6 +134,12 @@ def test_a_constant_field_has_zero_derivatives(base, name, method):
         assert part.shape[0] == 3 and not (part != 0).any().item()
 
 
+def test_a_number_is_a_field_of_the_dtype_of_the_points(base):
+    for dtype in ("float32", "float64"):
+        for part in pde.value_gradient_laplacian(lambda x: 2)(base.tensor(AT.astype(dtype))):
+            assert str(part.dtype).endswith(dtype)
+
+
 RELU = lambda x: ng.nn.relu(3.0 * x[0] - x[1]) + ng.nn.relu(x[1])
 CURVED = ["laplacian", "hessian_diag", "value_gradient_laplacian", "biharmonic", "directional"]
 
@@ -139,6 +153,20 @@ def test_a_net_with_relu_has_no_curvature_and_that_is_said(base, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pde.PiecewiseLinearWarning)
         OPERATORS[name](RELU)(base.tensor(AT))
+
+
+def test_where_the_warning_is_ignored_nothing_more_is_run():
+    runs = []
+    f = lambda x: runs.append(1) or RELU(x)
+    with pytest.warns(pde.PiecewiseLinearWarning):
+        pde.laplacian(f)(AT)
+    assert len(runs) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        pde.laplacian(f)(AT)
+    assert len(runs) == 3
+    pde.laplacian(lambda x: runs.append(1) or x.sin().sum())(AT)
+    assert len(runs) == 4
 
 
 @pytest.mark.parametrize("k, want", [(1, [0.0, 0.0, 0.0]), (2, [0.0, 0.0, 2.0]), (3, [0.0, 0.0, 12.0])])

@@ -15,7 +15,7 @@ from nestgrad.tensor import Tensor
 METHODS = (REVERSE, FORWARD, TAYLOR)
 
 
-def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The Laplacian of a scalar field, or of each component of a field of any shape, at each point.
 
     Args:
@@ -44,7 +44,7 @@ def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | Non
     return operator.over(lambda field, x: laplacian_at(operator.method, field, x), warn_of_kinks)
 
 
-def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The pure second derivatives ``d^2 out / d x_j^2``, at each point: the Laplacian before it is summed.
 
     Args:
@@ -68,7 +68,9 @@ def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | 
     return operator.over(lambda field, x: pure_seconds(operator.method, field, x), warn_of_kinks)
 
 
-def value_gradient_laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def value_gradient_laplacian(
+    f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None
+) -> Callable[..., tuple[Tensor, Tensor, Tensor]]:
     """Value, first derivatives and Laplacian of a field, at each point, from one run.
 
     Args:

@@ -21,7 +21,7 @@ from nestgrad.tensor import Tensor
 
 def directional(
     f: Callable[..., Any], direction: Any, order: int = 1, method: str = "auto", chunk_size: int | None = None
-) -> Callable[..., Any]:
+) -> Callable[..., Tensor]:
     """The k-th derivative of a field of any shape along a direction, at each point.
 
     Args:
@@ -76,7 +76,7 @@ def directional(
     return of(f, derivative)
 
 
-def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The Laplacian of the Laplacian of a field of any shape, at each point.
 
     Args:

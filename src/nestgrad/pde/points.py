@@ -7,7 +7,7 @@ from nestgrad.errors import ArgumentError, DTypeError, LevelError, ShapeError
 from nestgrad.func.home import home, of
 from nestgrad.func.mapping import checked_chunk, vmap
 from nestgrad.func.run import as_leaf
-from nestgrad.functions.create import arange
+from nestgrad.functions.create import arange, full
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, is_floating, is_scalar
 
@@ -88,14 +88,20 @@ class Operator:
         return of(self.f, field)
 
     def _tensor(self, out: Any, x: Tensor) -> Tensor:
-        if isinstance(out, Handle):
-            return out  # type: ignore[return-value]
-        if is_scalar(out) or x.b.base.accepts(out):
-            return as_leaf(self.name, out, x.b)
-        raise LevelError(
-            f"{self.name}: the function returned a {type(out).__name__}; expected a Tensor"
-            + (". Try ng.stack([...]) for a field of several components" if isinstance(out, (list, tuple)) else "")
-        )
+        if is_scalar(out):
+            return full((), float(out), dtype=x.dtype, backend=x.b.base)
+        if not (isinstance(out, Handle) or x.b.base.accepts(out)):
+            raise LevelError(
+                f"{self.name}: the function returned a {type(out).__name__}; expected a Tensor"
+                + (". Try ng.stack([...]) for a field of several components" if isinstance(out, (list, tuple)) else "")
+            )
+        found = as_leaf(self.name, out, x.b)
+        if not is_floating(found):
+            raise DTypeError(
+                f"{self.name}: the function returned dtype {found.dtype}; expected a floating one, since whole numbers and booleans have "
+                "no derivatives. Try .astype('float64') where zeros are meant"
+            )
+        return found
 
 
 def unit(x: Tensor, i: Any) -> Tensor:

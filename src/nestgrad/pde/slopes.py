@@ -20,7 +20,7 @@ _FEW = 4
 """Up to so many coordinates, forward mode is at worst as dear as reverse mode, whatever the shape of the field."""
 
 
-def gradient(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def gradient(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The gradient of a scalar field, at each point.
 
     Args:
@@ -54,7 +54,7 @@ def gradient(f: Callable[..., Any], method: str = "auto", chunk_size: int | None
     return operator.over(at_point)
 
 
-def jacobian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def jacobian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """All first derivatives of a field of any shape, at each point.
 
     Args:
@@ -79,7 +79,7 @@ def jacobian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None
     return operator.over(lambda field, x: first_derivatives(operator, field, x))
 
 
-def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The divergence of a vector field, or of each row of a tensor field, at each point.
 
     Args:
@@ -115,7 +115,7 @@ def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
     return operator.over(at_point)
 
 
-def curl(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Any]:
+def curl(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
     """The curl of a vector field in three or two dimensions, at each point.
 
     Args:
