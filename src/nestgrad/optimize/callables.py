@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nestgrad.errors import LevelError, ShapeError
-from nestgrad.func import grad, hessian, jvp, vjp
+from nestgrad.func import grad, hessian, jvp, value_and_grad, vjp
 from nestgrad.func.home import of
 from nestgrad.func.run import differentiable
 from nestgrad.func.trees import LEAF
@@ -105,7 +105,8 @@ class ScipyCallables:
         Raises:
             As ``fun``.
         """
-        return self.fun(x, *args), self.jac(x, *args)
+        value, g = value_and_grad(self._f)(self._vectors.taken("x", x), *args)
+        return float(outside(value)), outside(g)
 
     def hess(self, x: Any, *args: Any) -> Array:
         """The matrix of second derivatives, of shape ``(size, size)``.
