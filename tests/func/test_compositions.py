@@ -117,6 +117,10 @@ def test_transforms_within_a_batched_level_are_the_loop():
         lambda f, x: func.jacfwd(f)(x),
         lambda f, x: func.hessian(lambda z: f(z).sum())(x),
         lambda f, x: func.taylor(f, x, x, 3)[3],
+        lambda f, x: func.derivative(f, (0, 1))(x),
+        lambda f, x: func.derivative(f, (1, 1, 1, 0))(x),
+        lambda f, x: func.hessian_diag(lambda z: f(z).sum())(x),
+        lambda f, x: func.grad(lambda z: (f(z) * func.stop_gradient(f(z))).sum())(x),
         lambda f, x: func.vmap(lambda a: f(a * x))(np.array([1.0, 2.0, 3.0])),
     ):
         found = level.unbatch(transform(f(w), x)).numpy()
@@ -131,7 +135,9 @@ def test_transforms_of_values_on_forward_and_taylor_levels_carry_their_tangents(
     f = lambda w: lambda x: (w * x).sin().sum() * x.prod()
     row = lambda f: lambda x: func.hessian(f)(x)[0]
     rows = lambda f: lambda x: func.vmap(f)(x * x[:, None])
-    for transform in (func.grad, func.jacrev, func.jacfwd, row, rows):
+    partial = lambda f: func.derivative(f, (0, 1, 1))
+    series = lambda f: func.derivative(f, (0, 0, 0))
+    for transform in (func.grad, func.jacrev, func.jacfwd, row, rows, partial, series, func.hessian_diag):
         along = lambda t, g=transform: g(f(w0 + t * u))(x0 + t * v)
         want = func.taylor(along, 0.0, 1.0, 2)
         forward, taylor = ng.Forward(base), ng.Taylor(base, 2)
