@@ -100,7 +100,7 @@ class Linalg(Along):
         orders = []
         for order in self._orders(found):
             taken = self.eq(self.reshape(order, (*lead, n - 3, 1)), line)
-            free = self.logical_not(self.amax(taken, (axis,)))
+            free = self.eq(self.sum(taken, (axis,)), 0)
             last = self.sort(self.where(free, line, n), axis)[0]
             orders.append(self.concat(order, self.getitem(last, (*(slice(None),) * axis, slice(0, 3))), axis=axis))
         rows, columns = orders
@@ -134,7 +134,7 @@ class Linalg(Along):
             size = self.where(self.lt(self.mul(grain, noise), size), size, self.where(self.isnan(size), size, 0))
             line = self.reshape(self.where(free, size, -1), (*lead, n * n))
             place = self.eq(cells, self.reshape(self.argmax(line, len(lead)), (*lead, 1, 1)))
-            in_row, in_column = self.amax(place, axes[1:], True), self.amax(place, axes[:1], True)
+            in_row, in_column = (self.ne(self.sum(place, axis, True), 0) for axis in (axes[1:], axes[:1]))
             pivot, weight = (self.sum(self.where(place, v, 0), axes, True) for v in (x, grain))
             divisor = self.where(self.eq(pivot, 0), 1, pivot)
             share = self.div(self.sum(self.where(in_column, x, 0), axes[1:], True), divisor)
