@@ -30,9 +30,10 @@ from scipy.optimize import minimize
 
 import nestgrad as ng
 from nestgrad.backends import Backend
-from nestgrad.func import jvp, taylor, value_and_grad, vmap
+from nestgrad.func import call, jvp, taylor, trace, value_and_grad, vmap
 
 Array = NDArray[np.float64]
+SIZE = mlp.init(WIDTHS, np.random.default_rng(0)).size
 History = list[tuple[float, Array]]
 """Parameters on the way, and after how many seconds they were reached."""
 
@@ -61,39 +62,48 @@ def gauss_points(n: int) -> tuple[Array, Array, Array]:
 class Residuals:
     """The residuals at all points as a function of the parameters, and its derivatives: arrays in, arrays out.
 
-    The sum of their squares is the mean of the squared residual over the square.
+    The sum of their squares is the mean of the squared residual over the square. What a call computes is written down once, as a program
+    in which no derivative is left.
     """
 
     def __init__(self, backend: Backend, nu: float, n: int) -> None:
-        x, t, weight = gauss_points(n)
-        self.tensor = backend.tensor
-        self.x, self.t, self.scale = self.tensor(x), self.tensor(t), np.sqrt(weight[:, 0])
-        self.nu = nu
-        # A point is a batch of one: a row of the Jacobian is its gradient.
-        of_one = value_and_grad(lambda theta, x, t: residual(theta, x, t, nu).sum())
-        self.rows = vmap(of_one, in_axes=(None, 0, 0), chunk_size=1000)
+        x, t, weight = (backend.tensor(points) for points in gauss_points(n))
+        scale = weight.sqrt()
+        theta = backend.tensor(np.zeros(SIZE))
+
+        def at_all(theta: ng.Tensor) -> ng.Tensor:
+            return (scale * residual(theta, x, t, nu))[:, 0]
+
+        def rows(theta: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+            # A point is a batch of one: a row of the Jacobian is its gradient.
+            of_one = value_and_grad(lambda theta, x, t, scale: (scale * residual(theta, x, t, nu)).sum())
+            found: tuple[ng.Tensor, ng.Tensor]
+            found = vmap(of_one, in_axes=(None, 0, 0, 0), chunk_size=1000)(theta, *(p.reshape(-1, 1, 1) for p in (x, t, scale)))
+            return found
+
+        self.values = trace(at_all)(theta)
+        self.rows = trace(rows)(theta)
+        self.curvature = trace(lambda theta, step: 2.0 * taylor(at_all, theta, step, order=2)[2])(theta, theta)
+        self.slope = trace(value_and_grad(lambda theta: (at_all(theta) ** 2).sum()))(theta)
 
     def __call__(self, theta: Array) -> Array:
         """Shape (n,)."""
-        found: Array = self.scale * residual(self.tensor(theta), self.x, self.t, self.nu).numpy()[:, 0]
+        found: Array = call(self.values, theta).numpy()
         return found
 
     def linearized(self, theta: Array) -> tuple[Array, Array]:
         """The residuals, and their Jacobian, of shape (n, parameters)."""
-        x, t = (points.reshape(-1, 1, 1) for points in (self.x, self.t))
-        r, jacobian = self.rows(self.tensor(theta), x, t)
-        return self.scale * r.numpy(), self.scale[:, None] * jacobian.numpy()
+        r, jacobian = call(self.rows, theta)
+        return r.numpy(), jacobian.numpy()
 
     def second(self, theta: Array, step: Array) -> Array:
         """The second derivative along ``step``: r''[d, d]."""
-        series = taylor(lambda p: residual(p, self.x, self.t, self.nu), self.tensor(theta), self.tensor(step), order=2)
-        found: Array = self.scale * 2.0 * series[2].numpy()[:, 0]
+        found: Array = call(self.curvature, theta, step).numpy()
         return found
 
     def loss_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """The sum of squares, and its gradient: all that L-BFGS wants to know."""
-        weight = self.tensor(self.scale[:, None] ** 2)
-        loss, gradient = value_and_grad(lambda p: (weight * residual(p, self.x, self.t, self.nu) ** 2).sum())(self.tensor(theta))
+        loss, gradient = call(self.slope, theta)
         return loss.item(), gradient.numpy()
 
 
