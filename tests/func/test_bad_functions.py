@@ -220,5 +220,24 @@ def test_what_is_called_must_be_a_function_of_the_arguments():
         func.grad(lambda x, y: x)(1.0)
     with pytest.raises(TypeError, match="not callable"):
         func.grad(3)(1.0)  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match=r"grad: got argnums 1 for 1 positional arguments"):
-        func.grad(lambda x: x, 1)(1.0)
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacrev", "jacfwd", "hessian", "hessian_diag", "derivative"])
+def test_argnums_are_numbers_of_arguments_each_once(name):
+    """A second variable for the same argument would take the place of the first, whose derivative would be a zero."""
+    f, called = lambda x, y: x * y, {"value_and_grad": "grad"}.get(name, name)
+    made = lambda argnums: func.derivative(f, (0,), argnums) if name == "derivative" else getattr(func, name)(f, argnums)
+    for argnums in (2, -3, (0, 2), (), [True], 0.0, "0", None):
+        with pytest.raises(
+            ShapeError, match=rf"^{called}: got argnums .* for 2 positional arguments; expected the numbers of some of them"
+        ):
+            made(argnums)(1.0, 2.0)
+    for argnums in ((0, 0), (1, 0, -1), [0, -2]):
+        with pytest.raises(ShapeError, match=rf"^{called}: got argnums .* for 2 positional arguments; expected each of them once at most"):
+            made(argnums)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("axes", [False, [0.0], (True,), "0"])
+def test_axes_of_a_map_are_ints(axes):
+    with pytest.raises(ShapeError, match=r"^vmap: got .* in in_axes"):
+        func.vmap(lambda x: x, axes)(X)

@@ -145,6 +145,7 @@ def test_a_derivative_that_is_zero_is_connected(levels):
         (lambda x: func.derivative(lambda p: p.sum(), (0, 3))(x), IndexRangeError,
          r"derivative: got axis 3 for a point of 3 coordinates; expected an int from -3 to 2"),
         (lambda x: func.derivative(lambda p: p, (0, 1))(2.0), IndexRangeError, r"axis 1 for a point of 1 coordinate; expected an int from"),
+        (lambda x: func.derivative(lambda p: p.sum(), (0,))(x[:0]), IndexRangeError, r"got axis 0 for a point of 0 coordinates"),
         (lambda x: func.derivative(lambda p: p, (0, 1.0)), ShapeError, r"derivative: got axes \(0, 1\.0\); expected a tuple of ints"),
         (lambda x: func.derivative(lambda p: p, (True,)), ShapeError, r"derivative: got axes \(True,\)"),
         (lambda x: func.derivative(lambda p: p, 0), ShapeError, r"derivative: got axes 0; expected a tuple of ints"),

@@ -29,8 +29,8 @@ def spread(name: str, axes: Axes, tree: Any) -> list[int | None]:
                 f"vmap: got {name} {axes!r} for the structure {shown(slots(tree)[1])}; expected that structure or a beginning of it, with "
                 "an int or None in each place. Try one int for all"
             ) from error
-    if strange := next((a for a in found if a is not None and type(a) is not int), None):
-        raise ShapeError(f"vmap: got {strange!r} in {name}; expected an int, or None where nothing is mapped")
+    if strange := [a for a in found if a is not None and type(a) is not int]:
+        raise ShapeError(f"vmap: got {strange[0]!r} in {name}; expected an int, or None where nothing is mapped")
     return found
 
 

@@ -58,9 +58,9 @@ def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0)
     def partial(*args: Any, **kwargs: Any) -> Any:
         arguments = _point(f, argnums, args, kwargs)
         n = sum(x.size for x in arguments.leaves)
-        if strange := next((a for a in named if not -n <= a < n), None):
+        if strange := [a for a in named if not -n <= a < n]:
             raise IndexRangeError(
-                f"derivative: got axis {strange} for a point of {n} coordinate{'s' * (n != 1)}; expected an int from {-n} to {n - 1}"
+                f"derivative: got axis {strange[0]} for a point of {n} coordinate{'s' * (n != 1)}; expected an int from {-n} to {n - 1}"
             )
         counted = [a % n for a in named]
         return _by(f, _steps(counted), argnums, args, kwargs)

@@ -266,9 +266,12 @@ def _chosen(name: str, argnums: ArgNums, n: int) -> list[int]:
     if type(argnums) is int and -n <= argnums < n:
         return [argnums % n]
     chosen: list[Any] = list(argnums) if isinstance(argnums, (list, tuple)) else [argnums]
-    if any(not isinstance(k, int) or not -n <= k < n for k in chosen) or not chosen:
+    if any(type(k) is not int or not -n <= k < n for k in chosen) or not chosen:
         raise ShapeError(f"{name}: got argnums {argnums!r} for {n} positional arguments; expected the numbers of some of them")
-    return [k % n for k in chosen]
+    numbers = [k % n for k in chosen]
+    if len(set(numbers)) < len(numbers):
+        raise ShapeError(f"{name}: got argnums {argnums!r} for {n} positional arguments; expected each of them once at most")
+    return numbers
 
 
 def _plural(numbers: list[int]) -> str:
