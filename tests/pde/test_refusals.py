@@ -1,5 +1,6 @@
 """What operators refuse: with the class of error that fits, and what to write instead. And what is empty, which they take."""
 
+import inspect
 import warnings
 from functools import partial
 
@@ -209,3 +210,12 @@ def test_no_warning_where_numbers_cannot_be_read(base):
     assert found.tolist() == [[0.0] * 3] * 2
     traced = ng.Traced(base)
     assert traced.program(pde.laplacian(RELU)(traced.input(at))) is not None
+
+
+@pytest.mark.parametrize("name", pde.__all__)
+def test_every_operator_is_documented_with_an_example(name):
+    value = getattr(pde, name)
+    text = inspect.getdoc(value)
+    assert text and len(set(pde.__all__)) == len(pde.__all__)
+    if inspect.isfunction(value):
+        assert ">>>" in text and all(word in text for word in ("Args:", "Returns:", "Raises:")) and "return" in value.__annotations__
