@@ -13,7 +13,7 @@ from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import on
 from nestgrad.levels.explain import explained
 from nestgrad.levels.level import Level
-from nestgrad.ops.batching import aligned, repeated
+from nestgrad.ops.batching import aligned, pair, repeated
 from nestgrad.ops.table import Kind, Op
 
 if TYPE_CHECKING:
@@ -83,14 +83,11 @@ class Batch(Coat):
         tape, n = self.tape, self.size
         values, here = [], []
         for a in args:
-            if a.__class__ is Batch and a.tape is tape:
-                if a.size != n:
-                    raise ShapeError(f"{op.name}: got {a.size} and {n} samples on {tape}; expected as many in all operands")
-                values.append(a.value)
-                here.append(True)
-            else:
-                values.append(a)
-                here.append(False)
+            on_tape = a.__class__ is Batch and a.tape is tape
+            if on_tape and a.size != n:
+                raise ShapeError(f"{op.name}: got {a.size} and {n} samples on {tape}; expected as many in all operands")
+            values.append(a.value if on_tape else a)
+            here.append(on_tape)
         try:
             out = _way(op)(b, n, values, here, params)
         except ShapeError as error:
@@ -109,6 +106,8 @@ def _way(op: Op) -> _Way:
         rule = op.batched
         return lambda b, n, xs, here, params: rule(b, n, xs, here, *params)
     if op.broadcasts or (op.kind is Kind.CONSTANT and len(op.arguments) > 1):
+        if len(op.arguments) == 2:
+            return lambda b, n, xs, here, params: op.of(b)(*pair(b, *xs, *here), *params)
         return lambda b, n, xs, here, params: op.of(b)(*aligned(b, xs, here), *params)
     if op.variadic or len(op.arguments) > 1:
         raise LevelError(f"{name}: got samples of a batch, and the table does not say what it does with them. Try batched= in its entry")

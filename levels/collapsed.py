@@ -92,10 +92,14 @@ class Jets(Coat):
     def _linear(self, b: Any, op: Op, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """The op on each coefficient."""
         out = b.run(op, values, params)
-        rows = [
-            push(b, op, values, [None if jet is None else jet.coefficient(k) for jet in mine], out, params)
-            for k in range(1, self.lanes.order + 1)
-        ]
+        if len(mine) == 1 or op.kind is Kind.BILINEAR:  # no coefficient meets another
+            ((i, x),) = [(i, jet) for i, jet in enumerate(mine) if jet is not None]
+            rows = [None if t is None else b.run(op, [*values[:i], t, *values[i + 1 :]], params) for t in (*x.terms, x.top)]
+        else:
+            rows = [
+                push(b, op, values, [None if jet is None else jet.coefficient(k) for jet in mine], out, params)
+                for k in range(1, self.lanes.order + 1)
+            ]
         return self._made(out, rows[:-1], rows[-1])
 
     def _composed(

@@ -35,6 +35,19 @@ def rank_of(b: Any, x: Any, on: bool) -> int:
     return len(b.shape(x)) - on
 
 
+def pair(b: Any, x: Any, y: Any, on_x: bool, on_y: bool) -> tuple[Any, Any]:
+    """``aligned`` for two values, which is what most ops of a batch are about."""
+    if x.__class__ in NUMBERS or y.__class__ in NUMBERS:
+        return x, y
+    shape = b.shape
+    ahead = len(shape(x)) - on_x - len(shape(y)) + on_y
+    if ahead < 0 and on_x:
+        x = widened(b, x, len(shape(y)) - on_y)
+    elif ahead > 0 and on_y:
+        y = widened(b, y, len(shape(x)) - on_x)
+    return x, y
+
+
 def aligned(b: Any, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
     """Values that broadcast as they do without the axis. Values that are not on, and Python numbers, stay as they are."""
     ranks = [rank_of(b, x, here) for x, here in zip(xs, on, strict=True)]
