@@ -15,7 +15,7 @@ from nestgrad.levels.taylor import checked_order
 from nestgrad.pde import collapsed
 from nestgrad.pde.curvatures import METHODS, laplacian_at
 from nestgrad.pde.kinks import warn_of_kinks
-from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, unit
+from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, along, unit
 from nestgrad.tensor import Tensor
 
 
@@ -60,15 +60,15 @@ def directional(
         field = operator.field(args, kwargs)
         v = _vector(direction, x)
 
-        def along(p: Tensor, v: Tensor) -> Tensor:
-            return _along(operator.method, field, p, v, order)
+        def at_point(p: Tensor, v: Tensor) -> Tensor:
+            return _directional(operator.method, field, p, v, order)
 
         if isinstance(v, int):
-            found = operator.mapped(lambda p: along(p, unit(p, v)), x)
+            found = operator.mapped(lambda p: at_point(p, unit(p, v)), x)
         elif v.ndim == 1:
-            found = operator.mapped(lambda p: along(p, v), x)
+            found = operator.mapped(lambda p: at_point(p, v), x)
         else:
-            found = operator.mapped(along, x, v)
+            found = operator.mapped(at_point, x, v)
         if order > 1:
             warn_of_kinks("directional", field, x, found)
         return found
@@ -105,14 +105,14 @@ def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
     return operator.over(at_point, warn_of_kinks)
 
 
-def _along(method: str, field: Field, x: Tensor, v: Tensor, order: int) -> Tensor:
+def _directional(method: str, field: Field, x: Tensor, v: Tensor, order: int) -> Tensor:
     """The derivative of that order along ``v`` at a point."""
     if method == TAYLOR:
         return factorial(order) * taylor(field, x, v, order)[order]  # type: ignore[no-any-return]
     if order > 1:
         lower = field
-        field = lambda x: _along(method, lower, x, v, order - 1)
-    return jacrev(field)(x) @ v if method == REVERSE else jvp(field, (x,), (v,))[1]  # type: ignore[no-any-return]
+        field = lambda x: _directional(method, lower, x, v, order - 1)
+    return along(jacrev(field)(x), v) if method == REVERSE else jvp(field, (x,), (v,))[1]
 
 
 def _vector(direction: Any, x: Tensor) -> Tensor | int:

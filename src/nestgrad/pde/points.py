@@ -9,7 +9,7 @@ from nestgrad.func.mapping import checked_chunk, vmap
 from nestgrad.func.run import as_leaf
 from nestgrad.functions.create import arange, full
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import Handle, is_floating, is_scalar
+from nestgrad.tensor.handle import Handle, apply, is_floating, is_scalar
 
 Field = Callable[[Tensor], Tensor]
 """A function of one point, of shape ``(d,)``."""
@@ -113,6 +113,11 @@ def unit(x: Tensor, i: Any) -> Tensor:
 def coordinates(x: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
     """The numbers of the coordinates of a point, from ``start`` to ``stop``."""
     return arange(start, x.shape[0] if stop is None else stop, backend=x.b.base)
+
+
+def along(slopes: Tensor, direction: Tensor) -> Tensor:
+    """Derivatives by all coordinates, in the last axis, times a direction: an infinite one by a coordinate that rests counts as zero."""
+    return apply("mul0", direction, slopes).sum(-1)
 
 
 def along_each(f: Callable[[Tensor], Any], x: Tensor) -> Any:

@@ -11,7 +11,7 @@ from nestgrad.func.reverse import vjp
 from nestgrad.functions.create import eye
 from nestgrad.functions.diagonals import diagonal
 from nestgrad.functions.shaping import stack
-from nestgrad.pde.points import FORWARD, REVERSE, Field, Operator, along_each
+from nestgrad.pde.points import FORWARD, REVERSE, Field, Operator, along, along_each
 from nestgrad.tensor import Tensor
 
 _METHODS = (REVERSE, FORWARD)
@@ -110,7 +110,7 @@ def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
 
         if method == REVERSE:
             return diagonal(jacrev(vector)(x), 0, -2, -1).sum(-1)
-        return along_each(lambda e: (jvp(vector, (x,), (e,))[1] * e).sum(-1), x).sum(-1)  # type: ignore[no-any-return]
+        return along_each(lambda e: along(jvp(vector, (x,), (e,))[1], e), x).sum(-1)  # type: ignore[no-any-return]
 
     return operator.over(at_point)
 
