@@ -131,6 +131,19 @@ def no_complex(dtype: Any) -> DTypeError:
     )
 
 
+def no_masked(data: Any) -> None:
+    """Refuse an array some entries of which are masked.
+
+    Raises:
+        DTypeError: If it is one: the mask would get lost, and masked entries count.
+    """
+    if hasattr(data, "filled") and data.mask.any():
+        raise DTypeError(
+            f"got a {type(data).__name__} with {int(data.mask.sum())} masked of {data.size} entries; expected a plain array, because the "
+            "mask would get lost. Try data.filled(0.0), or data.compressed(); and ng.where(mask, ...) for what is to be left out"
+        )
+
+
 def freeze(array: Any) -> tuple[Any, ...]:
     """Makes a NumPy array and all that it views read-only; returns them, to be asked by ``frozen``.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nestgrad.backends.base import Value, freeze, frozen, no_complex
+from nestgrad.backends.base import Value, freeze, frozen, no_complex, no_masked
 from nestgrad.backends.numpy.along import Along
 from nestgrad.backends.numpy.arranging import Arranging
 from nestgrad.backends.numpy.arrays import Arrays
@@ -58,6 +58,7 @@ class NumpyBackend(
 
     def asarray(self, data: Any, dtype: Any = None) -> Value:
         wanted = None if dtype is None else self.resolve_dtype(dtype)
+        no_masked(data)
         try:
             # asarray first: foreign arrays are asked for a view, which they all have, and not for a copy
             array = np.array(np.asarray(data) if hasattr(data, "__array__") else data, wanted)
@@ -106,6 +107,7 @@ class NumpyBackend(
     def share(self, data: Any) -> tuple[Value, Any]:
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "biuf":
             return self.asarray(data), ()
+        no_masked(data)
         chain = freeze(data)
         return data.view(np.ndarray), chain
 

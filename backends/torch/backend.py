@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.base import Value, freeze, frozen, no_complex
+from nestgrad.backends.base import Value, freeze, frozen, no_complex, no_masked
 from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arranging import Arranging
@@ -79,12 +79,12 @@ class TorchBackend(
     def asarray(self, data: Any, dtype: Any = None) -> Value:
         wanted = None if dtype is None else self.resolve_dtype(dtype)
         if isinstance(data, torch.Tensor):
-            if data.is_complex():
-                raise no_complex(data.dtype)
+            _dense(data)
             return data.detach().to(self.default_device, wanted, copy=True)
         if hasattr(data, "__array_interface__"):
             if data.dtype.kind == "c":
                 raise no_complex(data.dtype)
+            no_masked(data)
             return self._made(data.copy(), wanted)  # torch takes no array whose strides are negative
         if isinstance(data, (list, tuple)) and _holds_arrays(data):
             return torch.stack([self.asarray(part, wanted) for part in data])
@@ -134,6 +134,7 @@ class TorchBackend(
     def share(self, data: Any) -> tuple[Value, Any]:
         chain: tuple[Any, ...] = ()
         if not isinstance(data, torch.Tensor):
+            no_masked(data)
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # a read-only array is welcome here: nobody writes to it
@@ -141,11 +142,10 @@ class TorchBackend(
             except (TypeError, ValueError):
                 return self.asarray(data), None
             chain = freeze(data)
-        elif data.is_complex():
-            raise no_complex(data.dtype)
         elif data.is_inference():  # such tensors count no versions
             return self.asarray(data), None
         else:
+            _dense(data)
             value = data.detach()
         if value.device != self.default_device:
             return self.asarray(value), None
@@ -191,6 +191,24 @@ class TorchBackend(
 
     def normal(self, shape: tuple[int, ...], generator: Any, dtype: Any = None) -> Value:
         return torch.randn(shape, generator=generator, dtype=self.resolve_dtype(dtype), device=self.default_device)
+
+
+def _dense(data: torch.Tensor) -> None:
+    """Refuse tensors whose entries do not lie side by side as real numbers.
+
+    Raises:
+        DTypeError: If it is one: complex, sparse, nested, quantized.
+    """
+    if data.is_complex():
+        raise no_complex(data.dtype)
+    kinds = {
+        "nested": (data.is_nested, "torch.nested.to_padded_tensor(x, 0.0)"),
+        "quantized": (data.is_quantized, "x.dequantize()"),
+        str(data.layout).removeprefix("torch."): (data.layout is not torch.strided, "x.to_dense()"),
+    }
+    for kind, (found, way) in kinds.items():
+        if found:
+            raise DTypeError(f"got a torch tensor that is {kind}; expected a dense one, since backends compute with those only. Try {way}")
 
 
 def _holds_arrays(data: Any) -> bool:

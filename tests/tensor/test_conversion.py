@@ -225,6 +225,32 @@ def test_repr_shows_value_dtype_and_levels(stack):
     assert str(x) == repr(x) == f"{x}"
 
 
+def test_masked_entries_are_not_taken_for_numbers(base):
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    words = r"got a MaskedArray with 1 masked of 2 entries; expected a plain array, .* Try data.filled\(0.0\)"
+    x = base.tensor([3.0, 4.0])
+    for enter in (base.tensor, ng.from_numpy, lambda a: x * a, lambda a: ng.func.grad(lambda v: (x * v).sum())(a)):
+        with pytest.raises(DTypeError, match=words):
+            enter(masked)
+        enter(np.ma.array([1.0, 2.0]))
+    assert base.tensor(masked.filled(0.0)).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's, of what it may change
+@pytest.mark.parametrize("make, words", [
+    (lambda torch: torch.eye(2).to_sparse(), r"sparse_coo; expected a dense one, .* Try x.to_dense\(\)"),
+    (lambda torch: torch.eye(2).to_sparse_csr(), r"sparse_csr; expected a dense one, .* Try x.to_dense\(\)"),
+    (lambda torch: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), r"nested; .* Try torch.nested.to_padded_tensor"),
+    (lambda torch: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8), r"quantized; .* Try x.dequantize\(\)"),
+])  # fmt: skip
+def test_torch_tensors_that_are_not_dense_are_refused(make, words):
+    torch = pytest.importorskip("torch")
+    given, base = make(torch), ng.TorchBackend()
+    for enter in (base.tensor, ng.from_torch, ng.func.grad(lambda x: (x * x).sum())):
+        with pytest.raises(DTypeError, match=f"got a torch tensor that is {words}"):
+            enter(given)
+
+
 def test_complex_data_is_refused(base):
     for data in (1j, [1j, 2.0], np.array([1j]), np.complex64(1j)):
         with pytest.raises(DTypeError, match="complex"):
