@@ -61,7 +61,10 @@ class NumpyBackend(
         no_masked(data)
         try:
             # asarray first: foreign arrays are asked for a view, which they all have, and not for a copy
-            array = np.array(np.asarray(data) if hasattr(data, "__array__") else data, wanted)
+            given = np.asarray(data) if hasattr(data, "__array__") else data
+            if getattr(given, "dtype", np.dtype(float)).kind == "c":  # which a cast would halve
+                raise no_complex(given.dtype)
+            array = np.array(given, wanted)
         except ValueError as error:
             if "inhomogeneous" not in str(error):
                 raise

@@ -85,6 +85,7 @@ MISTAKES = {
         ("vjp(lambda v: v * v, S.tensor([1, 2]))", DTypeError, r"vjp: got an argument of dtype .*int64"),
         ("NumpyBackend('int64')", DTypeError, r"default dtype must be floating, got int64"),
         ("S.tensor(1j)", DTypeError, r"complex numbers; expected real ones"),
+        ("NumpyBackend().asarray(np.array([1j]), 'float64')", DTypeError, r"complex numbers \(complex128\); expected real ones"),
     ],
     "data": [
         ("S.tensor('a')", DTypeError, r"asarray: got str 'a'.*expected numbers"),
