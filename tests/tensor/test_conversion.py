@@ -107,6 +107,28 @@ def test_functions_of_torch_are_refused_by_name(stack):
         torch.sin(stack.tensor(DATA, requires_grad=True))
 
 
+FROM_TORCH = {
+    "linalg.solve": (lambda torch, x: torch.linalg.solve(x, x), r"ng\.linalg\.solve\(\.\.\.\);"),
+    "inverse": (lambda torch, x: torch.inverse(x), r"ng\.linalg\.inv\(\.\.\.\);"),
+    "logdet": (lambda torch, x: torch.logdet(x), r"ng\.linalg\.slogdet\(x\)\[1\];"),
+    "special.erf": (lambda torch, x: torch.special.erf(x), r"ng\.erf\(\.\.\.\) or x\.erf\(\);"),
+    "special.expit": (lambda torch, x: torch.special.expit(x), r"ng\.sigmoid\(\.\.\.\)|ng\.nn\.sigmoid\(\.\.\.\);"),
+    "linear": (lambda torch, x: torch.nn.functional.linear(x, x), r"ng\.nn\.linear\(\.\.\.\);"),
+    "pad": (lambda torch, x: torch.nn.functional.pad(x, (1, 1)), r"ng\.nn\.pad\(\.\.\.\);"),
+    "mse_loss": (lambda torch, x: torch.nn.functional.mse_loss(x, x), r"ng\.nn\.mse_loss\(\.\.\.\);"),
+    "fft.fft": (lambda torch, x: torch.fft.fft(x), r"to write it with nestgrad's functions;"),
+}
+
+
+@pytest.mark.parametrize("name", FROM_TORCH)
+def test_functions_of_torch_are_refused_with_what_takes_the_same_arguments(name):
+    """``ng.linear`` and ``ng.pad`` would take others: those of torch's signature are in ``ng.nn``."""
+    torch = pytest.importorskip("torch")
+    call, way = FROM_TORCH[name]
+    with pytest.raises(ConversionError, match=rf"^torch\.{name} of a Tensor: torch does not know its levels\. Try {way}"):
+        call(torch, ng.tensor([[1.0, 2.0], [3.0, 4.0]]))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "bool"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
 def test_pickling_keeps_value_dtype_and_backend(dtype, shape, base):

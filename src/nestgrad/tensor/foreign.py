@@ -3,6 +3,7 @@
 NumPy and PyTorch ask their arguments before they compute, so nothing of theirs runs on a Tensor, and no array of objects arises.
 """
 
+import re
 from typing import Any
 
 from nestgrad.errors import ConversionError
@@ -21,13 +22,14 @@ _RENAMED = {
     "absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
     "rint": "round", "amax": "max", "amin": "min", "cat": "concat", "repeat_interleave": "repeat",
-    "take_along_dim": "take_along_axis",
+    "take_along_dim": "take_along_axis", "expit": "sigmoid", "gammaln": "lgamma", "inverse": "inv",
 }  # fmt: skip
 """NumPy's and torch's names that are spelled otherwise here."""
 
 _WRITTEN = {
     "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
     "sub": "x - y", "div": "x / y", "pow": "x ** y", "neg": "-x", "invert": "~x", "shape": "x.shape", "size": "x.size", "ndim": "x.ndim",
+    "logdet": "ng.linalg.slogdet(x)[1]",
 }  # fmt: skip
 """What has another form here."""
 
@@ -67,8 +69,8 @@ class Foreign(Handle):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Refused: torch's functions do not know levels. Its operators take the refusal as a hint, and Python comes to ours."""
-        name = getattr(func, "__name__", str(func))
-        raise _refused(f"torch.{name}", name, "torch")
+        called = re.sub(r"^(linalg|special|fft)_", r"\1.", getattr(func, "__name__", str(func)))
+        raise _refused(f"torch.{called}", called.rpartition(".")[2], "torch")
 
 
 def _refused(called: str, name: str, library: str) -> ConversionError:
@@ -76,9 +78,12 @@ def _refused(called: str, name: str, library: str) -> ConversionError:
     import nestgrad
 
     name = _RENAMED.get(name, name)
-    ways = [f"ng.{name}(...)"] if name in vars(nestgrad)["__all__"] else []
-    ways += [f"ng.linalg.{name}(...)"] if name in nestgrad.linalg.__all__ else []
-    if callable(getattr(nestgrad.Tensor, name, None)):
-        ways.append(f"x.{name}()")
+    if library == "torch" and name in vars(nestgrad.nn)["__all__"]:
+        ways = [f"ng.nn.{name}(...)"]  # which takes what torch's takes, as ng.linear and ng.pad do not
+    else:
+        ways = [f"ng.{name}(...)"] if name in vars(nestgrad)["__all__"] else []
+        ways += [f"ng.linalg.{name}(...)"] if name in nestgrad.linalg.__all__ else []
+        if callable(getattr(nestgrad.Tensor, name, None)):
+            ways.append(f"x.{name}()")
     way = _WRITTEN.get(name) or " or ".join(ways) or "to write it with nestgrad's functions"
     return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() makes a constant")

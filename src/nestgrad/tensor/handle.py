@@ -101,7 +101,7 @@ def meet(name: str, *xs: Operand) -> tuple[Any, list[Any], Marks]:
             if x.b is not b and x.b.base != b.base:
                 raise LevelError(
                     f"{name}: got tensors over different base backends, {b.base!r} and {x.b.base!r}; they cannot meet. "
-                    "Try one backend for both: stack.tensor(x.numpy()) makes a constant of x"
+                    "Try one backend for both; constants may be plain arrays, which join either: np.eye(3) for ng.eye(3), x.numpy() for x"
                 )
             values.append(x.value)
             marks.append(x.marks)
