@@ -117,6 +117,20 @@ def test_within_and_around_other_transforms():
     near(func.grad(lambda q: func.call(program, q))(p), gradient)
 
 
+def test_no_derivative_is_the_function_of_the_same_tensors():
+    """As with axes, what is the point comes as Tensors, and what stands beside it as it is."""
+    seen = []
+
+    def product(p: Any, q: Any, k: Any) -> Any:
+        seen.append((type(p["x"]), type(q), type(k)))
+        return p["x"] * q * k
+
+    for axes in ((), (0,)):
+        func.derivative(product, axes, argnums=(0, 1))({"x": 2.0}, 3.0, 4.0)
+    assert seen == [(ng.Tensor, ng.Tensor, float)] * 2
+    assert func.derivative(lambda p: p[0].log(), ())(np.array([1.0, 2.0])).item() == 0.0
+
+
 def test_the_imperative_style_inside_and_outside(base):
     s = Autodiff(Autodiff(base))
 

@@ -81,7 +81,7 @@ def _by(f: Callable[..., Any], steps: Sequence[tuple[int, int]], argnums: ArgNum
     """The derivative by each of these coordinates, of such an order: by forward mode of order 1, and in Taylor mode beyond."""
     arguments = _point(f, argnums, args, kwargs)
     if not steps:
-        out = Outputs(arguments.name, f, args, kwargs, False, arguments.leaves[0])
+        out = Outputs(arguments.name, f, arguments.with_leaves(arguments.leaves), kwargs, False, arguments.leaves[0])
         return unflatten(out.structure, out.leaves)
     (axis, order), *others = steps
     g = of(f, lambda *args, **kwargs: _by(f, others, argnums, args, kwargs)) if others else f
