@@ -56,6 +56,18 @@ def test_inputs_that_are_no_tensor(name, given):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_the_way_out_fits_what_came(name):
+    class Foreign:
+        def __array__(self, dtype=None, copy=None):
+            return np.array(X)
+
+    with pytest.raises(TypeError, match=rf"has type <class 'function'>\. The function comes first\. Try {name}\(func, inputs\)"):
+        getattr(functional, name)(ng.tensor(X), scalar)
+    with pytest.raises(TypeError, match=r"has type <class '.*Foreign'>\. Try np\.asarray\(x\)$"):
+        getattr(functional, name)(scalar, Foreign())
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_a_tuple_with_something_else_in_it(name):
     for room, x in ((torch.autograd.functional, torch.tensor(X)), (functional, ng.tensor(X))):
         with pytest.raises(TypeError, match=f"The inputs given to {name} must be .* the value at index 1 has type <class 'float'>"):

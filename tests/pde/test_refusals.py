@@ -36,6 +36,8 @@ def test_what_is_asked_for_is_checked_before_there_are_points(name):
     known = ", ".join(map(repr, METHODS[name]))
     with pytest.raises(ArgumentError, match=f"^{name}: got method 'finite'; expected one of {known}$"):
         operator(SQUARES, method="finite")
+    with pytest.raises(ArgumentError, match=rf"^{name}: got method a ndarray; expected one of {known}\. Try {name}\(f\)\(points\)$"):
+        operator(SQUARES, method=AT)
     with pytest.raises(ArgumentError, match=rf"^{name}: got a Tensor; expected a function of one point, .*Try {name}\(f\)\(points\)"):
         operator(ng.tensor(AT))
     with pytest.raises(ShapeError, match=f"^{name}: got chunk_size 0; expected an int from 1 on"):

@@ -169,6 +169,8 @@ def test_a_pattern_that_lacks_an_entry_is_detected():
     lacking[2, 3] = lacking[3, 2] = False
     with pytest.raises(PatternError, match=r"^sparse_hessian: got a pattern of 14 entries that does not hold .* Try pattern=None"):
         sparse_hessian(chain, pattern=lacking)(X)
+    with pytest.raises(ShapeError, match=r"got a pattern of shape \(6,\); .* Try sparse_hessian\(f\)\(x\) if that is the argument"):
+        sparse_hessian(chain, np.ones(6))
     for mode in ("columns", "rows"):
         with pytest.raises(PatternError, match=r"^sparse_jacobian: got a pattern of 5 entries"):
             sparse_jacobian(lambda x: x[1:] * x[:-1], pattern=np.eye(5, 6), mode=mode)(X)

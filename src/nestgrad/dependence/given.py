@@ -24,7 +24,8 @@ def given_pattern(name: str, pattern: Any, square: bool) -> Any:
         pattern = HOST.asarray(pattern.numpy() if isinstance(pattern, Tensor) else pattern)
     if len(pattern.shape) != 2 or (square and pattern.shape[0] != pattern.shape[1]):
         expected = "(n, n) for n entries of the argument" if square else "(m, n) for m entries of the output and n of the argument"
-        raise ShapeError(f"{name}: got a pattern of shape {tuple(pattern.shape)}; expected {expected}")
+        hint = f". Try {name}(f)(x) if that is the argument" if len(pattern.shape) != 2 else ""
+        raise ShapeError(f"{name}: got a pattern of shape {tuple(pattern.shape)}; expected {expected}{hint}")
     matrix = sp.csr_array(sp.csr_array(pattern) != 0)
     return symmetric(matrix) if square else _sorted(matrix)
 

@@ -145,16 +145,20 @@ def listed(what: str, name: str, given: Any, arrays: bool = True) -> tuple[bool,
             found = f"the value at index {k}" if several else f"the given {what}"
             raise FunctionalTypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but {found} has type {type(x)}. "
-                f"{_way(x, arrays)}"
+                f"{_way(name, x, arrays)}"
             )
     return several, parts
 
 
-def _way(x: Any, arrays: bool) -> str:
+def _way(name: str, x: Any, arrays: bool) -> str:
     if not arrays:
         return "The function is given Tensors of nestgrad, and what it returns must be made of them. Try operations of nestgrad in it"
     if isinstance(x, dict):
         return "Try nestgrad.func, whose transforms take nested structures"
+    if callable(x):
+        return f"The function comes first. Try {name}(func, inputs)"
+    if hasattr(x, "__array__"):
+        return "Try np.asarray(x)"
     return "Try ng.tensor(...), or tuple(...) for several; transforms of nestgrad.func take numbers and nested structures, too"
 
 

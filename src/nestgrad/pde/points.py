@@ -38,8 +38,9 @@ class Operator:
                 f"{name}: got a {type(f).__name__}; expected a function of one point, since what it is to be differentiated by is its "
                 f"argument. Try {name}(f)(points)"
             )
-        if method not in ("auto", *methods):
-            raise ArgumentError(f"{name}: got method {method!r}; expected one of {', '.join(map(repr, ('auto', *methods)))}")
+        if not isinstance(method, str) or method not in ("auto", *methods):
+            got, hint = (repr(method), "") if isinstance(method, str) else (f"a {type(method).__name__}", f". Try {name}(f)(points)")
+            raise ArgumentError(f"{name}: got method {got}; expected one of {', '.join(map(repr, ('auto', *methods)))}{hint}")
         self.name, self.f = name, f
         self.auto = method == "auto"
         self.method = method
