@@ -196,6 +196,7 @@ IDLE = {
     errors.ConvergenceError: lambda x: ng.implicit.root(lambda p: p, lambda v, p: v * v - p)(x),
     errors.FunctionalError: lambda x: ng.functional.hessian(lambda v: v, x),
     errors.FunctionalTypeError: lambda x: ng.functional.hessian(lambda v: [v], x),
+    errors.SingularMatrixError: lambda x: ng.linalg.inv(ng.zeros((2, 2))),
     errors.PatternError: lambda x: ng.func.hessian_diag(lambda v: v[0] * v[1] * v.sum(), pattern=np.eye(4))(x.detach()),
     errors.WrongDerivativeError: lambda x: check_grads(lambda v: (v * v.detach()).sum(), [np.array([1.0, 2.0])]),
 }
