@@ -1,7 +1,7 @@
 """Burgers' equation to more than six digits: the network of burgers.py, trained by Levenberg-Marquardt steps in place of L-BFGS.
 
     python examples/burgers_gauss_newton.py
-    python examples/burgers_gauss_newton.py --nu 0.00318309886 --points 4000 --tolerance 1e-4 --no-compare --out shock.png
+    python examples/burgers_gauss_newton.py --nu 0.00318309886 --points 4000 --tolerance 1e-5 --no-compare --out shock.png
 
 L-BFGS sees the loss as one number. It is a sum of squares, |r(p)|^2 with a residual r_i for each point, and the Jacobian J of r by all
 parameters p says far more: the step d that minimises |r + J d|^2 + lambda |d|^2 solves
