@@ -125,14 +125,14 @@ def levenberg_marquardt(r: Residuals, theta: Array) -> Iterator[Array]:
             step = -cho_solve(factor, slope)
             bend = -cho_solve(factor, jacobian.T @ r.second(theta, step))
             after = r(theta + step + bend / 2)
-            gain = (now @ now - after @ after) / (step @ (damping * step - slope))
+            won = now @ now - after @ after
             # A path that bends by more than this is not known well enough from its beginning.
-            if gain > 0 and np.linalg.norm(bend) <= 0.75 * np.linalg.norm(step):
+            if won > 0 and np.linalg.norm(bend) <= 0.75 * np.linalg.norm(step):
                 break
             damping, growth = damping * growth, 2.0 * growth
             if damping > 1e10:
                 return
-        theta = theta + step + bend / 2
+        theta, gain = theta + step + bend / 2, won / (step @ (damping * step - slope))
         damping, growth = damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), 2.0
         yield theta
 

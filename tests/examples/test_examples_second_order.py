@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy
 from running import relative_error, run
+from scipy.optimize import least_squares
 
 import nestgrad as ng
 from nestgrad.levels import Autodiff
@@ -72,6 +73,35 @@ def test_the_second_derivative_along_a_step_is_that_of_differences(gauss_newton,
     differences = (r(theta + h * step) - 2 * r(theta) + r(theta - h * step)) / h**2
     # 1e-16 / h^2 of rounding, times residuals of some tens
     np.testing.assert_allclose(r.second(theta, step), differences, rtol=1e-5, atol=1e-6)
+
+
+class Decay:
+    """Residuals of a exp(-b t) + c at seven places, and their derivatives by hand."""
+
+    t = np.linspace(0.0, 3.0, 7)
+    data = 2.0 * np.exp(-1.3 * t) + 0.5 + 0.01 * np.cos(9.0 * t)
+
+    def __call__(self, p):
+        return p[0] * np.exp(-p[1] * self.t) + p[2] - self.data
+
+    def linearized(self, p):
+        power = np.exp(-p[1] * self.t)
+        return self(p), np.stack([power, -p[0] * self.t * power, np.ones_like(self.t)], axis=1)
+
+    def second(self, p, d):
+        power = np.exp(-p[1] * self.t)
+        return -2 * d[0] * d[1] * self.t * power + d[1] ** 2 * p[0] * self.t**2 * power
+
+
+def test_levenberg_marquardt_ends_where_scipys_least_squares_does(gauss_newton):
+    r, start = Decay(), np.array([1.0, 0.1, 0.0])
+    path = [start, *gauss_newton.levenberg_marquardt(r, start)]
+    losses = [r(p) @ r(p) for p in path]
+    assert losses == sorted(set(losses), reverse=True)
+    assert len(path) < 100
+    right = least_squares(r, start, xtol=1e-15, ftol=1e-15, gtol=1e-15).x
+    # sums of squares that differ by rounding, 1e-16, are of places that differ by its root
+    np.testing.assert_allclose(path[-1], right, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [50, 1000])
