@@ -37,10 +37,28 @@ def test_writing_into_an_input(name, func):
 def test_other_mistakes_of_the_function_are_its_own():
     with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute 'exponential'$"):
         functional.hessian(lambda x: x.exponential(), X)
+    with pytest.raises(AttributeError, match=r"^'list' object has no attribute 'sort_'$"):
+        functional.jacobian(lambda x: [].sort_(), X)
     with pytest.raises(ZeroDivisionError):
         functional.jacobian(lambda x: x * (1 // 0), X)
     with pytest.raises(ShapeError):
         functional.jacobian(lambda x: x.reshape(3), X)
+
+
+@pytest.mark.parametrize(
+    ("func", "way"),
+    [
+        (lambda x: x.unsqueeze(0), r"ng\.expand_dims\(\.\.\.\) or x\.expand_dims\(\)"),
+        (lambda x: x.sort(), r"ng\.sort\(\.\.\.\)"),
+        (lambda x: x.det(), r"ng\.linalg\.det\(\.\.\.\)"),
+        (lambda x: x.double(), r"x\.astype\('float64'\)"),
+        (lambda x: x.t(), r"x\.T"),
+    ],
+    ids=["unsqueeze", "sort", "det", "double", "t"],
+)
+def test_methods_of_torch_that_are_otherwise_here(func, way):
+    with pytest.raises(AttributeError, match=rf"^'Tensor' object has no attribute '\w+'\. Try {way}$"):
+        functional.hessian(func, torch.tensor(X.numpy()))
 
 
 def test_writing_into_the_array_that_came_in_changes_nothing():

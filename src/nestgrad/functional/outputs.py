@@ -8,6 +8,7 @@ from nestgrad.func import value_and_grad
 from nestgrad.functional.inputs import listed
 from nestgrad.functional.strictness import independent
 from nestgrad.tensor import Tensor
+from nestgrad.tensor.foreign import spelled
 from nestgrad.tensor.handle import Handle, is_floating
 
 
@@ -59,6 +60,8 @@ class Function:
         except (ImmutableError, AttributeError) as error:
             in_place = isinstance(error, ImmutableError) or (isinstance(error.obj, Handle) and str(error.name).endswith("_"))
             if not in_place:
+                if isinstance(error, AttributeError) and isinstance(error.obj, Handle) and (way := spelled(str(error.name), "torch")):
+                    raise AttributeError(f"{error}. Try {way}", name=error.name, obj=error.obj) from error
                 raise
             raise FunctionalError(
                 f"a leaf Variable that requires grad is being used in an in-place operation. The function given to {self.name} would write "

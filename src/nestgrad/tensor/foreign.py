@@ -23,13 +23,15 @@ _RENAMED = {
     "arctan2": "atan2", "arctanh": "atanh", "degrees": "rad2deg", "radians": "deg2rad", "fix": "trunc",
     "rint": "round", "amax": "max", "amin": "min", "cat": "concat", "repeat_interleave": "repeat",
     "take_along_dim": "take_along_axis", "expit": "sigmoid", "gammaln": "lgamma", "inverse": "inv",
+    "unsqueeze": "expand_dims", "expand": "broadcast_to", "movedim": "moveaxis", "swapdims": "swapaxes",
 }  # fmt: skip
 """NumPy's and torch's names that are spelled otherwise here."""
 
 _WRITTEN = {
     "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
     "sub": "x - y", "div": "x / y", "pow": "x ** y", "neg": "-x", "invert": "~x", "shape": "x.shape", "size": "x.size", "ndim": "x.ndim",
-    "logdet": "ng.linalg.slogdet(x)[1]",
+    "logdet": "ng.linalg.slogdet(x)[1]", "t": "x.T", "numel": "x.size", "dim": "x.ndim", "double": "x.astype('float64')",
+    "float": "x.astype('float32')", "long": "x.astype('int64')", "bool": "x.astype('bool')", "clone": "x, which nothing writes into",
 }  # fmt: skip
 """What has another form here."""
 
@@ -75,6 +77,12 @@ class Foreign(Handle):
 
 def _refused(called: str, name: str, library: str) -> ConversionError:
     """The error that gives the right spelling, if there is one."""
+    way = spelled(name, library) or "to write it with nestgrad's functions"
+    return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() makes a constant")
+
+
+def spelled(name: str, library: str) -> str:
+    """What a function or method of another library is here; ``""`` if there is none of that name."""
     import nestgrad
 
     name = _RENAMED.get(name, name)
@@ -85,5 +93,4 @@ def _refused(called: str, name: str, library: str) -> ConversionError:
         ways += [f"ng.linalg.{name}(...)"] if name in nestgrad.linalg.__all__ else []
         if callable(getattr(nestgrad.Tensor, name, None)):
             ways.append(f"x.{name}()")
-    way = _WRITTEN.get(name) or " or ".join(ways) or "to write it with nestgrad's functions"
-    return ConversionError(f"{called} of a Tensor: {library} does not know its levels. Try {way}; x.numpy() makes a constant")
+    return _WRITTEN.get(name) or " or ".join(ways)
