@@ -53,7 +53,7 @@ def _way(op: Op) -> _Push:
 
 
 def _ruled(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:
-    """The shares of all tangents, each by its rule; of the answer's shape, even where an argument was broadcast."""
+    """The shares of all tangents, each by its rule; of the answer's shape and dtype, even where what stands still has another one."""
     total, whole = None, op.broadcasts
     for i, t in enumerate(ts):
         if t is None or shares[i] is None:
@@ -64,8 +64,9 @@ def _ruled(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequenc
         total = share if total is None else b.add(total, share)
     if total is None or whole:
         return total
-    shape = b.shape(out)
-    return total if b.shape(total) == shape else b.broadcast_to(total, tuple(shape))
+    shape, dtype = b.shape(out), b.dtype(out)
+    total = total if b.shape(total) == shape else b.broadcast_to(total, tuple(shape))
+    return total if b.dtype(total) == dtype else b.cast(total, dtype)
 
 
 def _several(b: Any, op: Op, shares: Sequence[Any], xs: Sequence[Any], ts: Sequence[Any], out: Any, params: tuple[Any, ...]) -> Any:

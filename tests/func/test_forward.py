@@ -117,6 +117,44 @@ def test_a_linearized_function_runs_once():
     assert [push(t).item() for t in (1.0, -2.0, 0.0)] == [12.0, -24.0, 0.0] and len(runs) == 1
 
 
+PROMOTING = {
+    "plus": lambda x, c: x + c,
+    "less": lambda x, c: c - x,
+    "times": lambda x, c: x * c,
+    "where": lambda x, c: ng.where(c > 0.0, x, c),
+    "maximum": lambda x, c: ng.maximum(x, c),
+    "clip": lambda x, c: ng.clip(x, -c * c, c * c),
+    "angle": lambda x, c: ng.atan2(x, c),
+    "joined": lambda x, c: ng.concat([x, c]),
+    "written": lambda x, c: c.at[0].set(x[0]),
+    "product": lambda x, c: ng.outer(x, c),
+    "cast": lambda x, c: x.astype("float64"),
+    "numbers": lambda x, c: x.sum() + c.sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROMOTING)
+def test_a_tangent_has_the_dtype_of_what_it_is_the_tangent_of(base, name):
+    """Where something that stands still has made the value of a longer dtype. In the shorter one the second line would overflow."""
+    c = base.tensor([1.5, -2.0])
+    x = base.tensor([0.5, 1.0]).astype("float32")
+    f = lambda x: (PROMOTING[name](x, c) * 1e30) * 1e30
+    value = f(x)
+    assert str(value.dtype).endswith("float64")
+    forward, taylor = ng.Forward(base), ng.Taylor(base, 2)
+    expected = func.jvp(f, (x.astype("float64"),), (x.astype("float64"),))[1]
+    for tangent in (
+        func.jvp(f, (x,), (x,))[1],
+        func.linearize(f, x)[1](x),
+        func.taylor(f, x, x, 2)[1],
+        forward.tangent(f(forward.dual(x, x))),
+        taylor.terms(f(taylor.series(x, x)))[1],
+        func.jacfwd(f)(x) @ x.astype("float64"),
+    ):
+        assert tangent.dtype == value.dtype
+        np.testing.assert_allclose(tangent.numpy(), expected.numpy(), rtol=1e-6)
+
+
 def test_a_linearized_function_may_make_a_stack_of_its_own(base):
     """Its derivative carries marks of that stack, of which nothing may be left when several arguments' cotangents are put together."""
 
