@@ -37,14 +37,14 @@ def options(draw: Any, name: str) -> dict[str, Any]:
     return found
 
 
-def vector(name: str, f: RandomFunction) -> list[Any]:
-    """For ``vjp`` of the shapes and dtypes of the outputs, for others of the inputs."""
+def vector(name: str, f: RandomFunction, dtype: str = "float64") -> list[Any]:
+    """For ``vjp`` of the shapes of the outputs, for others of the inputs."""
     if name in ("jacobian", "hessian"):
         return []
     base = backend("numpy")
     like = f.over(of_nestgrad(base))(*map(base.tensor, f.inputs)) if name == "vjp" else f.inputs
     rng = np.random.default_rng(len(f.steps))
-    return [mapped(lambda x: rng.uniform(-1, 1, x.shape).astype(x.dtype), like)]
+    return [mapped(lambda x: rng.uniform(-1, 1, x.shape).astype(dtype), like)]
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -126,8 +126,8 @@ def _of_jax(jax: Any, name: str, f: RandomFunction, args: list[Any]) -> Any:
 
 
 def in_two_dtypes(data: Any, name: str, f: RandomFunction) -> None:
-    """To the digits of the shorter one; each block in the dtype that is documented."""
-    args = vector(name, f)
+    """To the digits of the shorter one, which vectors have; each block in the dtype that is documented."""
+    args = vector(name, f, "float32")
     expected = of_torchs(name, f, args)
     found, chosen = ours(data, name, f, args)
     story = (name, f, chosen)
