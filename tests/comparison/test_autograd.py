@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rows import FIFTH, NESTED, TAIL
+from rows import DET, FIFTH, MATRIX, NESTED, RIGHT_SIDE, TAIL
 
 pytest.importorskip("autograd", reason="autograd is not installed")
 import autograd.numpy as anp
@@ -65,6 +65,25 @@ def test_product():
         assert np.isnan(hessian(anp.prod)(np.array([2.0, 3.0, 0.0, 0.0]))).all()
 
 
+def test_sinc():
+    """NaN"""
+    with np.errstate(all="ignore"):
+        assert np.isnan(orders(anp.sinc, 0.0, 2)[1])
+
+
+def test_det():
+    """right at the first, error at the second"""
+    assert np.allclose(hessian(anp.linalg.det)(np.eye(3)), DET[0], rtol=1e-14)
+    with pytest.raises(np.linalg.LinAlgError):
+        hessian(anp.linalg.det)(np.ones((3, 3)))
+
+
+def test_solved():
+    """error"""
+    with pytest.raises(NotImplementedError, match="JVP of solve wrt argnums"):
+        make_jvp(lambda t: anp.linalg.solve(MATRIX + t * np.eye(2), RIGHT_SIDE))(0.0)(1.0)
+
+
 def test_coupled():
     """not checked"""
     assert elementwise_grad(anp.cumsum)(np.array([1.0, 2.0, 3.0])).tolist() == [3.0, 2.0, 1.0]
@@ -82,6 +101,18 @@ def test_twice():
     """yes"""
     pullback, _ = make_vjp(lambda x: x**2)(1.5)
     assert pullback(1.0) == pullback(1.0) == 3.0
+
+
+def test_laplacian():
+    """no"""
+    import autograd
+
+    assert not [name for name in dir(autograd) if "lapl" in name.lower()]
+
+
+def test_sparse():
+    """no"""
+    assert type(hessian(lambda x: anp.sum(x**3))(np.ones(2))) is np.ndarray
 
 
 def test_digits():

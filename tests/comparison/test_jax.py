@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rows import FIFTH, NESTED, TAIL, TWO_ZEROS
+from rows import DET, FIFTH, MATRIX, NESTED, RIGHT_SIDE, SINC, SOLVED, TAIL, TWO_ZEROS
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -68,6 +68,24 @@ def test_product():
     assert jax.hessian(jnp.prod)(jnp.array([2.0, 3.0, 0.0, 0.0])).tolist() == TWO_ZEROS
 
 
+def test_sinc():
+    """right"""
+    assert orders(jnp.sinc, 0.0, 2)[1] == pytest.approx(SINC, rel=1e-15)
+
+
+def test_det():
+    """right at both"""
+    for a, want in zip((np.eye(3), np.ones((3, 3))), DET, strict=True):
+        assert np.allclose(jax.hessian(jnp.linalg.det)(a), want, rtol=1e-14)
+
+
+def test_solved():
+    """right"""
+    x = lambda t: jnp.linalg.solve(MATRIX + t * np.eye(2), RIGHT_SIDE)
+    found = jax.jvp(lambda t: jax.jvp(x, (t,), (1.0,))[1], (0.0,), (1.0,))[1]
+    assert np.allclose(found, SOLVED, rtol=1e-14)
+
+
 def test_coupled():
     """not checked"""
     assert jax.grad(lambda x: jnp.cumsum(x).sum())(jnp.array([1.0, 2.0, 3.0])).tolist() == [3.0, 2.0, 1.0]
@@ -86,6 +104,23 @@ def test_twice():
     """yes"""
     _, pullback = jax.vjp(lambda x: x**2, 1.5)
     assert float(pullback(1.0)[0]) == float(pullback(1.0)[0]) == 3.0
+
+
+def test_laplacian():
+    """no: `jet`, along one direction"""
+    from jax.experimental.jet import jet
+
+    u = lambda p: p[0] ** 2 * p[1] ** 3
+    along = [jet(u, (jnp.array([1.0, 2.0]),), ((e, jnp.zeros(2)),))[1][1] for e in jnp.eye(2)]
+    assert [float(c) for c in along] == pytest.approx([2 * 2.0**3, 6 * 2.0], rel=1e-13)
+    assert not [name for name in (*dir(jax), *dir(jax.experimental)) if "lapl" in name.lower()]
+
+
+def test_sparse():
+    """no"""
+    from jax.experimental import sparse
+
+    assert isinstance(jax.hessian(lambda x: (x**3).sum())(jnp.ones(2)), jax.Array) and not hasattr(sparse, "hessian")
 
 
 def test_digits():

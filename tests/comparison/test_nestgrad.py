@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rows import FIFTH, NESTED, TAIL, TWO_ZEROS
+from rows import DET, FIFTH, MATRIX, NESTED, RIGHT_SIDE, SINC, SOLVED, TAIL, TWO_ZEROS
 
 import nestgrad as ng
 from nestgrad.errors import CoupledError, DTypeError, MutatedError, NoLevelLeft
@@ -80,6 +80,24 @@ def test_product():
     assert [gradient[i].wrt(x).tolist() for i in range(4)] == TWO_ZEROS
 
 
+def test_sinc():
+    """right"""
+    assert orders(ng.sinc, 0.0, 2)[1] == pytest.approx(SINC, rel=1e-15)
+
+
+def test_det():
+    """right at both"""
+    for a, want in zip((np.eye(3), np.ones((3, 3))), DET, strict=True):
+        assert np.array_equal(ng.func.hessian(ng.linalg.det)(a).numpy(), want)
+
+
+def test_solved():
+    """right"""
+    x = lambda t: ng.linalg.solve(MATRIX + t * np.eye(2), RIGHT_SIDE)
+    found = ng.func.jvp(lambda t: ng.func.jvp(x, t, 1.0)[1], 0.0, 1.0)[1]
+    assert found.numpy() == pytest.approx(SOLVED, rel=1e-14)
+
+
 def test_coupled():
     """error, if asked to check"""
     x = levels(1).tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -130,6 +148,43 @@ def test_cycle():
         assert [stack.tape.stats().nodes, stack.inner.tape.stats().nodes] == before
     finally:
         gc.enable()
+
+
+def test_columns():
+    """yes"""
+    x = np.array([1.0, 2.0])
+    assert ng.functional.jacobian(lambda x: x**3, x, strategy="forward-mode").tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    z = levels(1).tensor(x, requires_grad=True)
+    for vectorize in (False, True):
+        found = ng.functional.jacobian(lambda z: z**3, z, create_graph=True, strategy="forward-mode", vectorize=vectorize)
+        assert found.sum().wrt(z).tolist() == [6.0, 12.0]
+
+
+def test_strict():
+    """yes"""
+    x = np.array([1.0, 2.0])
+    assert ng.functional.jacobian(lambda x: x**3, x, strict=True, vectorize=True).tolist() == [[3.0, 0.0], [0.0, 12.0]]
+    with pytest.raises(ng.errors.FunctionalError, match="is independent of input 1"):
+        ng.functional.jacobian(lambda x, y: x**3, (x, x), strict=True, vectorize=True)
+
+
+def test_laplacian():
+    """yes: `pde.laplacian`"""
+    runs = []
+
+    def u(p):
+        runs.append(p)
+        return p[0] ** 2 * p[1] ** 3
+
+    assert ng.pde.laplacian(u)(np.array([[1.0, 2.0], [2.0, 1.0]])).tolist() == [2 * 2.0**3 + 6 * 2.0, 2 + 6 * 2.0**2]
+    assert len(runs) == 1
+
+
+def test_sparse():
+    """yes: `ng.sparse`"""
+    compute = ng.sparse.sparse_hessian(lambda x: (x**3).sum() + (x[1:] * x[:-1]).sum())
+    found = compute(np.ones(100))
+    assert found.format == "csr" and found.nnz == 100 + 2 * 99 and compute.products == 3
 
 
 def test_digits():

@@ -1,11 +1,12 @@
 """What the comparison says of ``torch.autograd``: ``backward`` and ``grad`` with ``create_graph``."""
 
 import gc
+import inspect
 import weakref
 
 import numpy as np
 import pytest
-from rows import FIFTH, TAIL, TWO_ZEROS
+from rows import DET, FIFTH, TAIL, TWO_ZEROS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -15,6 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script.* is deprecat
 
 def variable(x):
     return torch.tensor(x, dtype=torch.float64, requires_grad=True)
+
+
+def number(x):
+    return torch.tensor(x, dtype=torch.float64)
 
 
 def orders(f, x, n):
@@ -69,6 +74,27 @@ def test_product():
     assert found.tolist() == TWO_ZEROS
 
 
+def test_sinc():
+    """NaN"""
+    assert np.isnan(orders(torch.sinc, 0.0, 2)[1])
+
+
+def test_det():
+    """right at the first, NaN at the second"""
+    found = [torch.autograd.functional.hessian(torch.det, a) for a in (number(np.eye(3)), number(np.ones((3, 3))))]
+    assert np.allclose(found[0], DET[0], rtol=1e-14) and found[1].isnan().any()
+
+
+def test_solved():
+    """error"""
+    with (
+        torch.autograd.forward_ad.dual_level(),
+        pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"),
+        torch.autograd.forward_ad.dual_level(),
+    ):
+        pass
+
+
 def test_coupled():
     """not checked"""
     x = variable([1.0, 2.0, 3.0])
@@ -112,6 +138,30 @@ def test_cycle():
     alive().grad = None  # torch's own advice
     gc.collect()
     assert alive() is None
+
+
+def test_columns():
+    """error"""
+    for options in ({"vectorize": True, "create_graph": True}, {"vectorize": False}):
+        with pytest.raises(NotImplementedError):
+            torch.autograd.functional.jacobian(lambda x: x**3, number([1.0, 2.0]), strategy="forward-mode", **options)
+
+
+def test_strict():
+    """error"""
+    with pytest.raises(RuntimeError, match="not supported together"):
+        torch.autograd.functional.jacobian(lambda x: x**3, number([1.0, 2.0]), strict=True, vectorize=True)
+
+
+def test_laplacian():
+    """no"""
+    assert not [name for name in dir(torch.autograd.functional) if "lapl" in name.lower()]
+
+
+def test_sparse():
+    """no"""
+    found = torch.autograd.functional.hessian(lambda x: (x**3).sum(), number([1.0, 2.0]))
+    assert found.layout == torch.strided and "layout" not in inspect.signature(torch.autograd.functional.hessian).parameters
 
 
 def test_digits():

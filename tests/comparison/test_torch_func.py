@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from rows import FIFTH, NESTED, TAIL, TWO_ZEROS
+from rows import FIFTH, MATRIX, NESTED, RIGHT_SIDE, SOLVED, TAIL, TWO_ZEROS
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -70,6 +70,26 @@ def test_product():
     assert torch.func.hessian(torch.prod)(number([2.0, 3.0, 0.0, 0.0])).tolist() == TWO_ZEROS
 
 
+def test_sinc():
+    """0 by `hessian`, NaN by `grad`"""
+    assert torch.func.hessian(torch.sinc)(number(0.0)).item() == 0.0
+    assert np.isnan(orders(torch.sinc, 0.0, 2)[1])
+
+
+def test_det():
+    """NaN at both"""
+    for a in (np.eye(3), np.ones((3, 3))):
+        assert torch.func.hessian(torch.det)(number(a)).isnan().any()
+
+
+def test_solved():
+    """wrong, silently"""
+    jvp = torch.func.jvp
+    x = lambda t: torch.linalg.solve(number(MATRIX) + t * number(np.eye(2)), number(RIGHT_SIDE))
+    found = jvp(lambda t: jvp(x, (t,), (number(1.0),))[1], (number(0.0),), (number(1.0),))[1].numpy()
+    assert np.isfinite(found).all() and (np.abs(found - SOLVED) > 0.1 * np.abs(SOLVED)).all()
+
+
 def test_coupled():
     """not checked"""
     assert torch.func.grad(lambda x: x.cumsum(0).sum())(number([1.0, 2.0, 3.0])).tolist() == [3.0, 2.0, 1.0]
@@ -87,6 +107,16 @@ def test_twice():
     """yes"""
     _, pullback = torch.func.vjp(lambda x: x**2, number(1.5))
     assert pullback(number(1.0))[0].item() == pullback(number(1.0))[0].item() == 3.0
+
+
+def test_laplacian():
+    """no"""
+    assert not [name for name in dir(torch.func) if "lapl" in name.lower()]
+
+
+def test_sparse():
+    """no"""
+    assert torch.func.hessian(lambda x: (x**3).sum())(number([1.0, 2.0])).layout == torch.strided
 
 
 def test_digits():
