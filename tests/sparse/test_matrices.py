@@ -127,6 +127,27 @@ def test_the_dtype_is_that_of_the_function():
     assert sparse_hessian(lambda x: x.sum())(X.astype("float32")).dtype == np.float32
 
 
+@pytest.mark.parametrize("mode", ["columns", "rows"])
+def test_a_shorter_dtype_on_the_way_is_no_missing_entry(mode):
+    """Products are rounded as the shorter of the dtypes is, though they come out in the longer one."""
+    x, k = X.astype("float32"), np.linspace(0.3, 1.7, 6)
+    for f, right in ((lambda x: k * x**2, 2.0 * k * x), (lambda x: (k * x).astype("float32"), k)):
+        assert np.allclose(sparse_jacobian(f, mode=mode)(x).toarray(), np.diag(right), rtol=1e-6)
+    with pytest.raises(PatternError, match="pattern of 6 entries"):
+        sparse_jacobian(lambda x: k * x.flip(0), pattern=np.eye(6), mode=mode)(x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_comes_as_single(dtype):
+    torch = pytest.importorskip("torch")
+    x = torch.linspace(-1.0, 1.0, 6).to(getattr(torch, dtype))
+    found = sparse_hessian(chain)(x)
+    assert found.dtype == np.float32
+    assert np.allclose(found.toarray(), hessian(chain)(X).numpy(), rtol=0.0, atol=0.1)  # eight bits of twelve
+    with pytest.raises(PatternError, match="pattern of 6 entries"):
+        sparse_hessian(lambda x: (x[1:] * x[:-1]).sum(), pattern=np.eye(6))(x)
+
+
 def test_zero_sizes_give_matrices_of_zero_size():
     assert sparse_hessian(lambda x: (x**2).sum())(np.zeros(0)).shape == (0, 0)
     assert sparse_jacobian(lambda x: x[:0])(np.zeros(3)).shape == (0, 3)
@@ -145,6 +166,21 @@ def test_what_was_found_is_told_and_remembered_by_shapes():
     assert len(calls) == count + 1  # a single run
     f(X[:3])
     assert f.pattern.shape == (3, 3) and len(calls) > count + 2
+
+
+def test_numbers_that_change_do_not_pile_up():
+    runs = []
+    f = sparse_jacobian(lambda x, k: runs.append(1) or k * x**3)
+    f(2.0, 1.0)
+    count = len(runs)
+    f(3.0, 1.0)
+    assert len(runs) == count + 1  # another point, which is not looked at
+    for k in range(200):
+        assert f(2.0, float(k)).toarray().item() == 12.0 * k
+    assert len(f._made) <= 64
+    count = len(runs)
+    f(2.0, 199.0)
+    assert len(runs) == count + 1
 
 
 def test_a_given_pattern_may_be_one_triangle_sparse_or_larger_than_it_must_be():

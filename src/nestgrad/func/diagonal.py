@@ -9,7 +9,8 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from nestgrad.dependence import Pattern, TooDense, given_pattern, jacobian_pattern, neighbours_apart, rows_of, sparse_arrays
+from nestgrad.backends.derived.linalg import resolution
+from nestgrad.dependence import Pattern, TooDense, given_pattern, jacobian_pattern, neighbours_apart, rows_of, sparse_arrays, symmetric
 from nestgrad.dependence.checking import compared, signs
 from nestgrad.dependence.pattern import HOST
 from nestgrad.errors import NestgradError, PatternError, ShapeError
@@ -137,7 +138,7 @@ class _Passes:
         for x, y, colors in zip(found, again, self._colors, strict=True):
             base = x.b.base
             one, other = (HOST.asarray(base.to_numpy(x.b.read(bare(p.value)))) for p in (x, y))
-            off = compared(one, other * signs(len(colors)).reshape(x.shape), abs(one))
+            off = compared(one, other * signs(len(colors)).reshape(x.shape), abs(one), resolution(base, x.dtype))
             if off is not None:
                 raise PatternError(
                     f"hessian_diag: got a pattern that lacks entries: of the diagonal, {off[0]} of {one.size} numbers are off, by "
@@ -199,8 +200,7 @@ def _couplings(gradient: Callable[..., Any], arguments: Arguments, kwargs: dict[
     largest = max((prod(step.out.shape) for step in program.instructions if not step.op.results), default=0)
     found = jacobian_pattern(program, range(len(arguments.leaves)), limit=64 * n + 4 * largest)
     rows = [sp.csr_array((x.size, n), dtype=bool) if p is None else _matrix(p, n) for x, p in zip(arguments.leaves, found, strict=True)]
-    half = sp.vstack(rows, format="csr")
-    return sp.csr_array(half + half.T)
+    return symmetric(sp.vstack(rows, format="csr"))
 
 
 def _matrix(pattern: Pattern, n: int) -> Any:

@@ -51,15 +51,15 @@ class Compression:
         made = sparse_arrays("sparse").csr_array((data, self.pattern.indices, self.pattern.indptr), shape=self.pattern.shape)
         return made.copy()
 
-    def checked(self, name: str, found: Any, product: Any) -> None:
-        """Compare a matrix with its product with ``direction``, which was not used for it.
+    def checked(self, name: str, found: Any, product: Any, eps: float) -> None:
+        """Compare a matrix with its product with ``direction``, which was not used for it; ``eps`` is the resolution of their dtype.
 
         Raises:
             PatternError: If it is not the product, by more than rounding.
         """
         v = direction(len(self.colors))
         across = found.T if self.mode == "rows" else found
-        off = compared(across @ v, product, abs(across) @ abs(v))
+        off = compared(across @ v, product, abs(across) @ abs(v), eps)
         if off is not None:
             raise PatternError(
                 f"{name}: got a pattern of {self.pattern.nnz} entries that does not hold all of the matrix: of a product with it, {off[0]} "

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from nestgrad.backends.derived.linalg import resolution
 from nestgrad.dependence import TooDense, given_pattern, jacobian_pattern, sparse_arrays, symmetric
 from nestgrad.dependence.checking import direction
 from nestgrad.dependence.pattern import HOST
@@ -19,10 +20,13 @@ from nestgrad.levels.recipe import Remade
 from nestgrad.levels.shared import Shared
 from nestgrad.sparse.compression import Compression, compression
 from nestgrad.tensor import Tensor
-from nestgrad.tensor.handle import is_scalar, make
+from nestgrad.tensor.handle import is_floating, is_scalar, make
 
 _MOST = 2**26
 """So many entries of a pattern are found by tracing: about half a gigabyte."""
+
+_KEPT = 64
+"""So many patterns are remembered; numbers among the arguments, which count by value, would pile up otherwise."""
 
 _MODES = ("auto", "columns", "rows")
 
@@ -42,9 +46,9 @@ def sparse_hessian(
 
     Returns:
         A function of the same arguments. It gives a ``scipy.sparse.csr_array`` of shape ``(n, n)`` with the entries of the pattern, those
-        that happen to be zero too, in the dtype of the gradient. Costs one gradient of ``f`` on a batch of as many directions as a star
-        colouring of the pattern has colours: 3 for a tridiagonal Hessian, 2 for one with a full row and column beside the diagonal.
-        The first call also traces ``f``, and colours.
+        that happen to be zero too, in the dtype of the gradient (float32 for half precision, which scipy.sparse lacks). Costs one gradient
+        of ``f`` on a batch of as many directions as a star colouring of the pattern has colours: 3 for a tridiagonal Hessian, 2 for one
+        with a full row and column beside the diagonal. The first call also traces ``f``, and colours.
 
     Raises:
         BackendError: If scipy is not installed.
@@ -61,7 +65,7 @@ def sparse_hessian(
     >>> hessian.products
     2
     """
-    return SparseMap("sparse_hessian", f, grad(f, argnums), pattern, "symmetric", chunk_size, argnums, check)
+    return SparseMap("sparse_hessian", grad(f, argnums), pattern, "symmetric", chunk_size, argnums, check)
 
 
 def sparse_jacobian(
@@ -100,12 +104,14 @@ def sparse_jacobian(
     """
     if mode not in _MODES:
         raise ArgumentError(f"sparse_jacobian: got mode {mode!r}; expected one of {', '.join(_MODES)}")
-    return SparseMap("sparse_jacobian", f, f, pattern, mode, chunk_size, argnums, check)
+    return SparseMap("sparse_jacobian", f, pattern, mode, chunk_size, argnums, check)
 
 
 class SparseMap:
     """A function whose values are sparse matrices of derivatives; it remembers patterns and colours by the shapes of its arguments.
 
+    What is no array among these counts by its value, since the function may branch on it: a number that changes from call to call is better
+    an array. The last 64 patterns are kept.
     ``pattern``, ``colors`` and ``products`` tell of the last call.
     """
 
@@ -114,7 +120,6 @@ class SparseMap:
     def __init__(
         self,
         name: str,
-        f: Callable[..., Any],
         derived: Callable[..., Any],
         pattern: Any,
         mode: str,
@@ -163,10 +168,10 @@ class SparseMap:
             raise ShapeError(
                 f"{self._name}: got a pattern of shape {made.pattern.shape} for an argument of {x.size} entries; expected as many columns"
             )
-        products = self._products(made, lambda v: self._derived(*arguments.with_leaves([v]), **kwargs), x)
+        products, eps = self._products(made, lambda v: self._derived(*arguments.with_leaves([v]), **kwargs), x)
         found = made.matrix(products[: made.products])
         if self._check:
-            made.checked(self._name, found, products[-1])
+            made.checked(self._name, found, products[-1], eps)
         return found
 
     def _compression(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Compression:
@@ -174,20 +179,20 @@ class SparseMap:
         if self._given is not None:
             return self._given
         leaves, structure = flatten((args, kwargs))
-        arrays = [i for i, x in enumerate(leaves) if not is_scalar(x) and hasattr(x, "shape")]
+        marked = flatten(unflatten(structure, list(range(len(leaves))))[0][self._argnums])[0][0]
+        arrays = [i for i, x in enumerate(leaves) if i == marked or (not is_scalar(x) and hasattr(x, "shape"))]
         key = _key(leaves, arrays, structure)
-        if key in self._made:
-            return self._made[key]
-        made = compression(self._traced(leaves, arrays, structure), self._mode)
-        if key is not None:
-            self._made[key] = made
+        made = self._made.get(key)
+        if made is None:
+            made = compression(self._traced(leaves, arrays, structure, marked), self._mode)
+            if key is not None:
+                self._made[key] = made
+                for old in list(self._made)[:-_KEPT]:
+                    self._made.pop(old, None)  # another thread may have been here
         return made
 
-    def _traced(self, leaves: Sequence[Any], arrays: Sequence[int], structure: Any) -> Any:
+    def _traced(self, leaves: Sequence[Any], arrays: Sequence[int], structure: Any, marked: int) -> Any:
         """The pattern, as a matrix. All arrays are inputs of the program, so that their numbers have no part in it."""
-        marked = flatten(unflatten(structure, list(range(len(leaves))))[0][self._argnums])[0][0]
-        if marked not in arrays:  # a number
-            arrays = sorted([*arrays, marked])
 
         def f(*given: Any) -> Any:
             all_leaves = list(leaves)
@@ -217,8 +222,12 @@ class SparseMap:
         matrix = sparse_arrays(self._name).csr_array((m, n), dtype=bool) if found is None else found.matrix()
         return symmetric(matrix) if self._mode == "symmetric" else matrix
 
-    def _products(self, made: Compression, g: Callable[[Any], Any], x: Tensor) -> Any:
-        """The products of the matrix with the sums of each colour, and with the direction that checks: one in each row."""
+    def _products(self, made: Compression, g: Callable[[Any], Any], x: Tensor) -> tuple[Any, float]:
+        """The products of the matrix with the sums of each colour, and with the direction that checks: one in each row.
+
+        And the resolution of the coarser of the dtypes that go in and come out.
+        """
+        eps = resolution(x.b.base, x.dtype)
         if made.mode == "rows":
             value, pull = vjp(g, x)
             self._single(value, made.pattern.shape[0])
@@ -227,7 +236,7 @@ class SparseMap:
             like, along = x, vmap(lambda v: jvp(g, (x,), (v,))[1])
         total = made.products + self._check
         step = self._step or max(total, 1)
-        found = [HOST.cast(HOST.full((0, x.size), 0.0), _dtype(x))]
+        found = [_host(x.b.base, x.b.base.full((0, x.size), 0.0, x.dtype))]
         for start in range(0, total, step):
             stop = min(start + step, total)
             seeds = made.seeds(start, min(stop, made.products))
@@ -236,9 +245,11 @@ class SparseMap:
             out = along(_tensor(seeds.reshape((stop - start, *like.shape)), like))
             self._single(out, made.pattern.shape[0] if made.mode != "rows" else x.size, stop - start)
             self._plain(out, "a result")
-            found.append(out.b.base.to_numpy(out.b.read(out.value)).reshape((stop - start, -1)))
+            found.append(_host(out.b.base, out.b.read(out.value)).reshape((stop - start, -1)))
+            if is_floating(out):
+                eps = max(eps, resolution(out.b.base, out.dtype))
         found = found[1:] or found
-        return HOST.concat(*found, axis=0) if len(found) > 1 else found[0]
+        return HOST.concat(*found, axis=0) if len(found) > 1 else found[0], eps
 
     def _single(self, out: Any, size: int, samples: int = 1) -> None:
         if not isinstance(out, Tensor):
@@ -259,7 +270,7 @@ class SparseMap:
 
 def _key(leaves: Sequence[Any], arrays: Sequence[int], structure: Any) -> Hashable:
     """What a pattern goes by: shapes and dtypes of arrays, all else by value; ``None`` where a value cannot tell."""
-    key = tuple((tuple(x.shape), str(x.dtype)) if i in arrays else (type(x), x) for i, x in enumerate(leaves))
+    key = tuple(_form(x) if i in arrays else (type(x), x) for i, x in enumerate(leaves))
     try:
         hash(key)
     except TypeError:
@@ -267,11 +278,16 @@ def _key(leaves: Sequence[Any], arrays: Sequence[int], structure: Any) -> Hashab
     return key, structure
 
 
+def _form(x: Any) -> tuple[Any, ...]:
+    return (type(x),) if is_scalar(x) else (tuple(x.shape), str(x.dtype))
+
+
 def _tensor(array: Any, like: Tensor) -> Tensor:
     base = like.b.base
     return make(like.b, base.cast(base.asarray(array), like.dtype), NONE)
 
 
-def _dtype(x: Tensor) -> Any:
-    base = x.b.base
-    return base.to_numpy(base.full((), 0.0, x.dtype)).dtype
+def _host(base: Any, raw: Any) -> Any:
+    """A raw array as NumPy's, in a dtype that ``scipy.sparse`` has."""
+    array = base.to_numpy(raw)
+    return HOST.cast(array, "float32") if array.dtype.itemsize == 2 else array
