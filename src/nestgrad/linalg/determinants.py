@@ -1,6 +1,6 @@
 """Determinants."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nestgrad.linalg.matrices import matrices
 from nestgrad.tensor.handle import Operand, apply, results
@@ -36,14 +36,21 @@ def det(a: Operand) -> "Tensor":
     return apply("det", matrices("det", a))
 
 
-def slogdet(a: Operand) -> "tuple[Tensor, Tensor]":
+class SignAndLogarithm(NamedTuple):
+    """What ``slogdet`` returns; the fields are called as NumPy's."""
+
+    sign: "Tensor"
+    logabsdet: "Tensor"
+
+
+def slogdet(a: Operand) -> SignAndLogarithm:
     """The sign of the determinant, and the logarithm of its absolute value, as ``np.linalg.slogdet``.
 
     Args:
         a: Shape ``(..., n, n)``.
 
     Returns:
-        Two of shape ``(...)``: ``(0, -inf)`` of a singular matrix. The sign is a constant.
+        A named tuple of two of shape ``(...)``, ``sign`` and ``logabsdet``: ``(0, -inf)`` of a singular matrix. The sign is a constant.
 
     Raises:
         ShapeError: If the matrices are not square.
@@ -53,5 +60,4 @@ def slogdet(a: Operand) -> "tuple[Tensor, Tensor]":
     >>> [v.item() for v in slogdet(tensor([[-1.0, 0.0], [0.0, 1.0]]))]
     [-1.0, 0.0]
     """
-    sign, logabsdet = results("slogdet", matrices("slogdet", a))
-    return sign, logabsdet
+    return SignAndLogarithm(*results("slogdet", matrices("slogdet", a)))
