@@ -4,7 +4,7 @@ A flow is ``f(base, step, moving, known)``: the instruction, the patterns of the
 that is known. It gives a pattern for each result, or ``None`` where it does not apply.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -13,14 +13,19 @@ from nestgrad.dependence.names import by_names, by_nonzeros
 from nestgrad.dependence.pattern import HOST, Pattern, gathering, united
 from nestgrad.levels.traced.program import Instruction, Variable
 from nestgrad.ops.shapes import NUMBERS
-from nestgrad.ops.table import Kind, Rule
+from nestgrad.ops.table import TABLE, Kind, Op, Rule
 
 Found = list[Pattern | None] | None
 Moving = Mapping[int, Pattern]
 Known = Sequence[Any]
 
-_SCANS = frozenset({"cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "recur"})
+# Entries of the table, not names: an op of a user's own may have any name.
+
+_SCANS = frozenset(TABLE[name] for name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "recur"))
 """Ops of which each entry depends on those before it along the axis, and on itself; in reverse on those after it."""
+
+_ROWS, _TO_ROWS = TABLE["rows"], TABLE["to_rows"]
+"""Ops that move rows to where positions say."""
 
 _VALUES = frozenset({"out", "others", "xs"})
 """Words of rules that stand for numbers which are not known beforehand."""
@@ -65,7 +70,7 @@ def multiplied(base: Any, step: Instruction, moving: Moving, known: Known) -> Fo
 
 def scanned(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
     """Along an axis, of what comes before."""
-    if step.op.name not in _SCANS:
+    if step.op not in _SCANS:
         return None
     params = dict(zip(step.op.params, step.params, strict=True))
     shape = step.out.shape[0] if step.op.results else step.out.shape
@@ -155,8 +160,8 @@ def lined(base: Any, step: Instruction, moving: Moving, known: Known) -> Found:
     rank = len(_shape(step.operands[0]))
     if op.native is not None or op.variadic or "shape" in params or any(len(_shape(step.operands[i])) != rank for i in moving):
         return None  # whose axes these are, is not known
-    if op.name in ("rows", "to_rows"):
-        axes: tuple[int, ...] = tuple(range(len(_shape(step.operands[1])) if op.name == "to_rows" else 1))
+    if op in (_ROWS, _TO_ROWS):
+        axes: tuple[int, ...] = tuple(range(len(_shape(step.operands[1])) if op is _TO_ROWS else 1))
     elif isinstance(params.get("axis"), int):
         axes = (params["axis"],)
     elif isinstance(params.get("axes"), tuple):
@@ -196,27 +201,48 @@ def all_of(base: Any, step: Instruction, moving: Moving, known: Known) -> list[P
     return [by_names(total, (), (), [("out", k) for k in range(len(out))], out) for out in outs]
 
 
-def _words(step: Instruction) -> tuple[list[list[Any]], list[Any]] | None:
-    """Names of the axes of each operand and of the answer of a sum of products; ``None`` if it is none."""
-    op = step.op
-    if op.name in ("matmul", "product"):
-        turned = step.params if op.name == "product" else (False, False)
-        names = []
-        for a, flipped, last in zip(step.operands, turned, (["row", "sum"], ["sum", "column"]), strict=True):
-            lead = len(_shape(a)) - 2
-            names.append([*range(-lead, 0), *(last[::-1] if flipped else last)])
-        return names, [*range(-(len(step.out.shape) - 2), 0), "row", "column"]
-    if op.name == "vecmat":
-        return [["sum"], ["column", "sum"] if step.params[0] else ["sum", "column"]], ["column"]
-    if op.name == "vecdot":
-        axes = [*range(len(_shape(step.operands[0])))]
-        return [axes, axes], [k for k in axes if k != step.params[0]]
-    if op.name == "einsum":
-        inputs, _, output = step.params[0].partition("->")
-        words = [[*word.strip()] for word in inputs.split(",")]
-        plain = all(c.isalpha() for word in words for c in word) and all(len(set(word)) == len(word) for word in words)
-        return (words, [*output.strip()]) if plain and "->" in step.params[0] else None
-    return None
+Words = tuple[list[list[Any]], list[Any]]
+"""Names of the axes of each operand, and of the answer."""
+
+
+def _product(step: Instruction, *turned: bool) -> Words:
+    names = []
+    for a, flipped, last in zip(step.operands, turned, (["row", "sum"], ["sum", "column"]), strict=True):
+        lead = len(_shape(a)) - 2
+        names.append([*range(-lead, 0), *(last[::-1] if flipped else last)])
+    return names, [*range(-(len(step.out.shape) - 2), 0), "row", "column"]
+
+
+def _vecmat(step: Instruction, turned: bool) -> Words:
+    return [["sum"], ["column", "sum"] if turned else ["sum", "column"]], ["column"]
+
+
+def _vecdot(step: Instruction, axis: int) -> Words:
+    axes = [*range(len(_shape(step.operands[0])))]
+    return [axes, axes], [k for k in axes if k != axis]
+
+
+def _einsum(step: Instruction, subscripts: str) -> Words | None:
+    inputs, arrow, output = subscripts.partition("->")
+    words = [[*word.strip()] for word in inputs.split(",")]
+    plain = all(c.isalpha() for word in words for c in word) and all(len(set(word)) == len(word) for word in words)
+    return (words, [*output.strip()]) if plain and arrow else None
+
+
+_PRODUCTS: Mapping[Op, Callable[..., Words | None]] = {
+    TABLE["matmul"]: lambda step: _product(step, False, False),
+    TABLE["product"]: _product,
+    TABLE["vecmat"]: _vecmat,
+    TABLE["vecdot"]: _vecdot,
+    TABLE["einsum"]: _einsum,
+}
+"""Ops that are sums of products: their axes, from an instruction and its parameters."""
+
+
+def _words(step: Instruction) -> Words | None:
+    """Names of the axes of a sum of products; ``None`` if it is none."""
+    words = _PRODUCTS.get(step.op)
+    return None if words is None else words(step, *step.params)
 
 
 def _broadcast(p: Pattern, shape: tuple[int, ...], out: tuple[int, ...]) -> Pattern:

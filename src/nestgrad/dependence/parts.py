@@ -37,7 +37,9 @@ def tangent(base: Any, step: Instruction, known: Sequence[Any], moving: Sequence
 
 def function(base: Any, step: Instruction, known: Sequence[Any]) -> Program | None:
     """The program of an op that is a composite, or that backends have a default for; ``None`` if it is neither."""
-    run = _by_default(step.op.name) if step.op.function is None else step.op.function
+    run = step.op.function
+    if run is None and step.op.native is None:  # one of a user's own may have any name
+        run = _by_default(step.op.name)
     if run is None:
         return None
 

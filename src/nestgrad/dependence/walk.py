@@ -11,7 +11,7 @@ from nestgrad.errors import NestgradError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.traced.program import FIXED, ITEM, Instruction, Program, Variable
 from nestgrad.ops.shapes import NUMBERS
-from nestgrad.ops.table import Kind
+from nestgrad.ops.table import Kind, Op
 
 _WAYS = (each, multiplied, scanned, copied)
 """What is tried first: each gives the patterns of the results, or ``None`` where it does not apply."""
@@ -41,11 +41,11 @@ class Walk:
 
     Attributes:
         base: The base backend, on which maps with known coefficients run.
-        busy: Names of the ops of which this program is a part: they are not taken apart again.
+        busy: The ops of which this program is a part: they are not taken apart again.
     """
 
     base: Any
-    busy: frozenset[str] = frozenset()
+    busy: frozenset[Op] = frozenset()
 
     def run(self, program: Program, given: Sequence[Pattern | None], known: Sequence[Any]) -> list[Pattern | None]:
         """The patterns of the outputs.
@@ -91,10 +91,9 @@ class Walk:
 
     def _taken_apart(self, step: Instruction, moving: dict[int, Any], known: Sequence[Any]) -> Found:
         """By the ops of which it, or its tangent, is made."""
-        name = step.op.name
-        if name in self.busy:
+        if step.op in self.busy:
             return None
-        inner = Walk(self.base, self.busy | {name})
+        inner = Walk(self.base, self.busy | {step.op})
         fixed: list[Pattern | None] = [None] * sum(a.__class__ not in NUMBERS for a in step.operands)
         arrays = [x for a, x in zip(step.operands, known, strict=True) if a.__class__ not in NUMBERS]
         numbers = [i for i, a in enumerate(step.operands) if a.__class__ not in NUMBERS]
