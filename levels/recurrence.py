@@ -12,7 +12,9 @@ from typing import Any
 from nestgrad.backends.base import Backend
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.pushforward import push, zeros_like
-from nestgrad.ops.table import Kind, Op
+from nestgrad.ops.table import TABLE, Kind, Op
+
+_NEG = TABLE["neg"]
 
 
 class Lazy(Coat):
@@ -73,7 +75,7 @@ class Scope:
         if found is None:
             out = self._made(op, args, params)
             found = self.memo[key] = (out, args)  # the operands stay alive, so that their ids stay theirs
-            if op.name == "neg":  # which undoes itself: a rule that asks for f(-x) does not go on for ever
+            if op is _NEG:  # which undoes itself: a rule that asks for f(-x) does not go on for ever
                 self.memo[op, (id(out),), ()] = (args[0], out)
         return found[0]
 
