@@ -101,7 +101,7 @@ OF_AXES: dict[str, Callable[[Any, Any], Any]] = {
     "all but one": lambda lib, x: x[1:],
     "every other": lambda lib, x: x[..., ::2],
     "copies": lambda lib, x: lib.words.stack([x, 2.0 * x], -1),
-    "joined": lambda lib, x: lib.words.concat([x, x * x], 0),
+    "joined": lambda lib, x: lib.words.concat([x, x * x], axis=0),
 }
 """Of what has axes."""
 
