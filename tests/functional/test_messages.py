@@ -65,6 +65,9 @@ def test_the_way_out_fits_what_came(name):
         getattr(functional, name)(ng.tensor(X), scalar)
     with pytest.raises(TypeError, match=r"has type <class '.*Foreign'>\. Try np\.asarray\(x\)$"):
         getattr(functional, name)(scalar, Foreign())
+    for out, way in (([1.0], r"tuple\(\.\.\.\)"), ({}, r"nestgrad\.func, whose"), (None, "operations of nestgrad in it")):
+        with pytest.raises(TypeError, match=rf"function given to {name} .* must be made of them\. Try {way}"):
+            getattr(functional, name)(lambda *_, out=out: out, ng.tensor(X), *([] if name in ("jacobian", "hessian") else [ng.tensor(Y)]))
 
 
 @pytest.mark.parametrize("name", ALL)

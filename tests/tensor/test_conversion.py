@@ -107,6 +107,13 @@ def test_functions_of_torch_are_refused_by_name(stack):
         torch.sin(stack.tensor(DATA, requires_grad=True))
 
 
+def test_an_array_of_another_library_is_told_its_way_here():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(DTypeError, match=r"got a torch\.Tensor; expected .* array of numpy\. Try np\.asarray\(x\), a constant, for an array of"):
+        ng.tensor([1.0]) * torch.ones(1)
+    assert (ng.tensor([1.0]) * np.asarray(torch.ones(1))).tolist() == [1.0]
+
+
 FROM_TORCH = {
     "linalg.solve": (lambda torch, x: torch.linalg.solve(x, x), r"ng\.linalg\.solve\(\.\.\.\);"),
     "inverse": (lambda torch, x: torch.inverse(x), r"ng\.linalg\.inv\(\.\.\.\);"),

@@ -11,6 +11,8 @@ from nestgrad.levels.marks import NONE
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, default_backend, is_floating, make
 
+_NESTED = "nestgrad.func, whose transforms take nested structures"
+
 _TENSOR = "nestgrad"
 """The library of our own Tensors, beside those of arrays."""
 
@@ -152,9 +154,10 @@ def listed(what: str, name: str, given: Any, arrays: bool = True) -> tuple[bool,
 
 def _way(name: str, x: Any, arrays: bool) -> str:
     if not arrays:
-        return "The function is given Tensors of nestgrad, and what it returns must be made of them. Try operations of nestgrad in it"
+        way = "tuple(...)" if isinstance(x, list) else _NESTED if isinstance(x, dict) else "operations of nestgrad in it"
+        return f"The function is given Tensors of nestgrad, and what it returns must be made of them. Try {way}"
     if isinstance(x, dict):
-        return "Try nestgrad.func, whose transforms take nested structures"
+        return f"Try {_NESTED}"
     if callable(x):
         return f"The function comes first. Try {name}(func, inputs)"
     if hasattr(x, "__array__"):

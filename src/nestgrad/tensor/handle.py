@@ -155,7 +155,7 @@ def _instead(x: Any) -> str:
     """What to give instead of ``x``."""
     if isinstance(x, (list, tuple)):
         return "tensor([...]) for numbers, ng.stack([...]) for Tensors"
-    return "tensor(x.numpy()), a constant, for an array of another library" if hasattr(x, "__array__") else "tensor(...) to make one"
+    return "np.asarray(x), a constant, for an array of another library" if hasattr(x, "__array__") else "tensor(...) to make one"
 
 
 def real_only(name: str, x: Any) -> None:
