@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from math import factorial
+from operator import index
 from typing import Any
 
 from nestgrad.errors import DTypeError, IndexRangeError, ShapeError
@@ -17,6 +18,7 @@ from nestgrad.pde.curvatures import METHODS, laplacian_at
 from nestgrad.pde.kinks import warn_of_kinks
 from nestgrad.pde.points import FORWARD, REVERSE, TAYLOR, Field, Operator, along, unit
 from nestgrad.tensor import Tensor
+from nestgrad.tensor.handle import Handle
 
 
 def directional(
@@ -117,14 +119,14 @@ def _directional(method: str, field: Field, x: Tensor, v: Tensor, order: int) ->
 
 def _vector(direction: Any, x: Tensor) -> Tensor | int:
     """The direction: the number of a coordinate, or a Tensor of the shape of one point, or of all."""
-    if type(direction) is int:
-        d = x.shape[-1]
-        if not -d <= direction < d:
+    number, d = _whole(direction), x.shape[-1]
+    if number is not None:
+        if not -d <= number < d:
             raise IndexRangeError(
-                f"directional: got coordinate {direction} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
+                f"directional: got coordinate {number} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
                 f"{d - 1}"
             )
-        return direction % d
+        return number % d
     if isinstance(direction, (list, tuple)):
         direction = tensor(direction, backend=x.b.base, dtype=x.dtype)
     v = as_leaf("directional", direction, x.b)
@@ -139,3 +141,13 @@ def _vector(direction: Any, x: Tensor) -> Tensor | int:
             f"direction.astype({str(x.dtype).removeprefix('torch.')!r})"
         )
     return v
+
+
+def _whole(direction: Any) -> int | None:
+    """A whole number, NumPy's too; ``None`` for anything else."""
+    if isinstance(direction, (bool, Handle)) or getattr(direction, "shape", ()) != ():
+        return None
+    try:
+        return index(direction)
+    except TypeError:
+        return None
