@@ -107,8 +107,10 @@ def test_functions_of_torch_are_refused_by_name(stack):
         torch.sin(stack.tensor(DATA, requires_grad=True))
 
 
-def test_an_array_of_another_library_is_told_its_way_here():
+def test_an_array_of_another_library_is_told_its_way_here_and_back():
     torch = pytest.importorskip("torch")
+    with pytest.raises(ShapeError, match=r"Try .*for torch\.tensor\(x\), x\.numpy\(\)$"):  # torch looks into each entry, as into a list
+        torch.tensor(ng.tensor([1.0, 2.0]))
     with pytest.raises(DTypeError, match=r"got a torch\.Tensor; expected .* array of numpy\. Try np\.asarray\(x\), a constant"):
         ng.tensor([1.0]) * torch.ones(1)
     assert (ng.tensor([1.0]) * np.asarray(torch.ones(1))).tolist() == [1.0]
