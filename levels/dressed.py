@@ -76,7 +76,11 @@ class Dressed:
         def composite(*args: Any, **params: Any) -> Any:
             coats = [a for a in args if isinstance(a, Coat)]
             if not coats:
-                return fast(*args, **params)
+                try:
+                    return fast(*args, **params)
+                except NATIVE as error:
+                    count = len(args) if op.variadic else len(op.arguments)
+                    raise explained(error, op, args[:count], op.bound(args[count:], params), self.shape) from error
             first = coats[0]
             if isinstance(first, Remade) and all(isinstance(a, Remade) for a in coats):
                 return first.noted(op, fast, args, params)  # constants: what is noted must be what would run without a note

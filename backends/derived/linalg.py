@@ -45,7 +45,7 @@ class Linalg(Along):
         found = self._elimination(x, n, sides=self.broadcast_to(y, (*lead, *self.shape(y)[-2:])))
         if any(self.to_numpy(self.eq(pivot, 0)).any() for pivot in found.pivots):
             raise singular("solve", self.shape(x))
-        order = self._identity(x, 0)
+        order = self.mul(self._identity(x), 0)
         for place in found.places:  # the row of the pivot has become that of its column
             order = self.add(order, self.cast(self._transposed(place), self.dtype(x)))
         return self.matmul(order, found.sides)
@@ -56,13 +56,13 @@ class Linalg(Along):
         Raises:
             SingularMatrixError: If a pivot is 0.
         """
-        return self.solve(x, self._identity(x, 1))
+        return self.solve(x, self._identity(x))
 
-    def _identity(self, x: Value, c: int) -> Value:
+    def _identity(self, x: Value) -> Value:
+        """The identity matrix of as many rows, in the dtype."""
         n = self.shape(x)[-1]
         line = self._upto(n)
-        same = self.cast(self.eq(self.reshape(line, (n, 1)), line), self.dtype(x))
-        return same if c else self.mul(same, 0)
+        return self.cast(self.eq(self.reshape(line, (n, 1)), line), self.dtype(x))
 
     def large_det(self, x: Value) -> Value:
         """The determinant of each matrix in the last two axes; 1 of a matrix without entries."""

@@ -1,5 +1,7 @@
 """Solutions, inverses and determinants."""
 
+from math import prod
+
 import numpy as np
 
 from nestgrad.backends.base import Backend, Value
@@ -33,7 +35,8 @@ class Linalg(Backend):
         if x.shape[-1] < LARGE:
             return super().pivots(x)
         n, eps = x.shape[-1], float(np.finfo(x.dtype).eps)
-        return np.reshape([_order(part, eps) for part in x.reshape(-1, n, n)], (*x.shape[:-2], 3, n))
+        orders = [_order(part, eps) for part in x.reshape(prod(x.shape[:-2]), n, n)]
+        return np.array(orders, dtype=np.int64).reshape(*x.shape[:-2], 3, n)
 
 
 def _order(x: np.ndarray, eps: float) -> Order:

@@ -317,8 +317,6 @@ def test_a_derivative_without_a_rule_is_an_error_when_it_is_asked_for(mode, kind
 def test_an_op_may_have_the_name_of_another():
     """The entry of the table called ``neg`` undoes itself, and series know it; this one does not."""
     neg = ng.define("neg(x)", "linear", lambda b, g: b.scale(g, -2.0), value=lambda b, x: b.scale(x, -2.0))
-    parabola = ng.define(
-        "parabola(x)", "elementwise", lambda b, x: neg.on(b, neg.on(b, x)), value=lambda b, x: b.scale(b.square(x), 2.0)
-    )
+    parabola = ng.define("parabola(x)", "elementwise", lambda b, x: neg.on(b, neg.on(b, x)), value=lambda b, x: b.scale(b.square(x), 2.0))
     assert [c.item() for c in func.taylor(parabola, 1.5, 1.0, order=3)] == [4.5, 6.0, 2.0, 0.0]
     assert func.jets(parabola, np.array([1.5]), np.ones((1, 1)), 3)[1].tolist() == [[6.0]]

@@ -171,6 +171,12 @@ def test_rounding_errors_of_large_numbers_are_no_pivots(double):
     np.testing.assert_allclose(got[1:], want[1:], rtol=1e-11)
 
 
+@pytest.mark.parametrize("n", [5, 20])
+def test_no_matrices_have_no_gradients(double, n):
+    assert func.grad(lambda x: det(x).sum())(double.tensor(np.zeros((0, n, n)))).shape == (0, n, n)
+    assert func.grad(lambda x: det(x).sum())(double.tensor(np.zeros((2, 0, n, n)))).shape == (2, 0, n, n)
+
+
 def test_fifty_digits(fifty_digits):
     """The defaults for a backend without LAPACK, at ranks n and n - 3."""
     for rank in (5, 2):

@@ -260,6 +260,13 @@ REFUSED = {
 }
 
 
+@pytest.mark.parametrize("call", [det, inv, slogdet, lambda a: solve(a, a)], ids=["det", "inv", "slogdet", "solve"])
+def test_half_precision_is_refused(double, call):
+    """Neither library has it, from four rows on."""
+    with pytest.raises(DTypeError, match=r"(det|inv|slogdet|solve): got shape \(4, 4\).*; the backend refuses these dtypes"):
+        call(double.tensor(np.eye(4), dtype="float16"))
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_does_not_fit_is_refused(case):
     call, error, message = REFUSED[case]
