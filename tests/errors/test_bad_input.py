@@ -46,7 +46,7 @@ MISTAKES = {
         ("ng.einsum(5, m)", ShapeError, r"einsum: got a int first; expected subscripts"),
         ("m.item()", ShapeError, r"item: got shape \(2, 3\); expected exactly one entry"),
         ("bool(m > 0.0)", ShapeError, r"got shape \(2, 3\); expected exactly one entry\. Try x\.any\(\) or x\.all\(\)"),
-        ("len(m.sum())", ShapeError, r"len: got a 0-dimensional tensor; expected at least one axis\. Try x\.item\(\)"),
+        ("len(m.sum())", ShapeError, r"len: got a 0-dimensional tensor; expected an axis\. Try x\.item\(\)"),
         ("m.at[0].set(np.ones(2))", ShapeError, r"index_set: got shape \(2, 3\), shape \(2,\)"),
     ],
     "axes": [

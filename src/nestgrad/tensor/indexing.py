@@ -41,7 +41,7 @@ class Indexing(Handle):
         """Size of the first axis."""
         shape = self.b.shape(self.value)
         if not shape:
-            raise ShapeError("len: got a 0-dimensional tensor; expected at least one axis. Try x.item(), or, for torch.tensor(x), x.numpy()")
+            raise ShapeError("len: got a 0-dimensional tensor; expected an axis. Try x.item(), or, for torch.tensor(x), x.numpy()")
         return int(shape[0])
 
     def __iter__(self) -> "Iterator[Tensor]":
