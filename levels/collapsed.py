@@ -112,7 +112,7 @@ class Jets(Coat):
         rows: list[Any] = [None] * (lanes.order - 1)
         top = None if x.top is None else _times(b, x.top, outer[1])
         weighted = [None if t is None else lanes.weighted(b, t) for t in x.terms]
-        for m, power in enumerate(powers(b, x.terms, lanes.order - 1), 1):
+        for m, power in enumerate(_powers(b, x.terms, lanes.order - 1), 1):
             for k, p in enumerate(power):
                 rows[k] = _plus(b, rows[k], _times(b, p, outer[m]))
             if outer[m + 1] is not None:  # the last coefficient of the next power
@@ -182,7 +182,7 @@ def jets(tape: Tape, lanes: Lanes, value: Any, terms: Sequence[Any], top: Any) -
     return coat
 
 
-def powers(b: Any, terms: Sequence[Any], order: int) -> Iterator[list[Any]]:
+def _powers(b: Any, terms: Sequence[Any], order: int) -> Iterator[list[Any]]:
     """The powers of ``terms[0] t + terms[1] t^2 + ...``, from the first to that of ``order``: of each the coefficients 1 to ``order``."""
     power = first = [*terms]
     for m in range(1, order + 1):

@@ -84,8 +84,8 @@ def all_depend(given: Inputs, f: Several) -> None:
         FunctionalError: If one does not.
     """
     run = Dependence(given, f)
-    outputs_depend(run, range(len(run.values)))
-    pairs_depend(run, 0, "Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode.")
+    _outputs_depend(run, range(len(run.values)))
+    _pairs_depend(run, 0, "Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode.")
 
 
 def some_depend(given: Inputs, f: Several) -> None:
@@ -95,8 +95,8 @@ def some_depend(given: Inputs, f: Several) -> None:
         FunctionalError: If it does not.
     """
     run = Dependence(given, f)
-    outputs_depend(run, range(len(run.values)))
-    inputs_count(run.on, len(given.tensors))
+    _outputs_depend(run, range(len(run.values)))
+    _inputs_count(run.on, len(given.tensors))
 
 
 def gradient_depends(given: Inputs, value_and_gradient: Several, unused: bool, every: bool) -> None:
@@ -112,9 +112,9 @@ def gradient_depends(given: Inputs, value_and_gradient: Several, unused: bool, e
         FunctionalError: If it does not.
     """
     run = Dependence(given, value_and_gradient)
-    outputs_depend(run, range(1))
+    _outputs_depend(run, range(1))
     if unused:
-        inputs_count(run.on[:1], len(given.tensors))
+        _inputs_count(run.on[:1], len(given.tensors))
     for k in range(len(given.tensors)):
         if not any(run.on[1 + k]):
             raise FunctionalError(
@@ -124,13 +124,13 @@ def gradient_depends(given: Inputs, value_and_gradient: Several, unused: bool, e
                 f"{given.name} would give zeros. Try strict=False for them"
             )
     if every:
-        pairs_depend(
+        _pairs_depend(
             run, 1, "Output {i} of the user-provided function is independent of input {k}. This is not allowed in strict mode. "
             "The function here is the gradient, and output {i} the derivative by input {i}."
         )  # fmt: skip
 
 
-def outputs_depend(run: Dependence, outputs: range) -> None:
+def _outputs_depend(run: Dependence, outputs: range) -> None:
     for i in outputs:
         if run.constant(i):
             raise FunctionalError(independent(i))
@@ -145,7 +145,7 @@ def independent(i: int) -> str:
     )
 
 
-def inputs_count(on: Sequence[Sequence[bool]], n: int) -> None:
+def _inputs_count(on: Sequence[Sequence[bool]], n: int) -> None:
     used = [any(row[k] for row in on) for k in range(n)]
     if not all(used):
         raise FunctionalError(
@@ -154,7 +154,7 @@ def inputs_count(on: Sequence[Sequence[bool]], n: int) -> None:
         )
 
 
-def pairs_depend(run: Dependence, first: int, sentence: str) -> None:
+def _pairs_depend(run: Dependence, first: int, sentence: str) -> None:
     for i, row in enumerate(run.on[first:]):
         if not all(row):
             raise FunctionalError(f"{sentence.format(i=i, k=row.index(False))} Try strict=False for zeros")
