@@ -102,9 +102,7 @@ class Jets(Coat):
             ]
         return self._made(out, rows[:-1], rows[-1])
 
-    def _composed(
-        self, b: Any, op: Op, i: int, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]
-    ) -> Any:
+    def _composed(self, b: Any, op: Op, i: int, mine: Sequence["Jets | None"], values: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """An op entry by entry, of one argument that moves: its own series, which no direction enters, composed with that one."""
         lanes, x = self.lanes, mine[i]
         assert x is not None
@@ -216,4 +214,3 @@ def _times(b: Any, x: Any, y: Any) -> Any:
 
 def _plus(b: Any, x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else b.add(x, y)
-

@@ -1,4 +1,4 @@
-"""Base backends in float64, and stacks over them. The module ``functions`` stands beside the tests."""
+"""Stacks over base backends. The module ``functions`` stands beside the tests."""
 
 import sys
 from collections.abc import Callable
@@ -7,19 +7,9 @@ from typing import Any
 
 import pytest
 
-from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.levels.autodiff import Autodiff
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-@pytest.fixture(params=["numpy", "torch"])
-def base(request: pytest.FixtureRequest) -> Any:
-    """A base backend in float64."""
-    if request.param == "torch":
-        pytest.importorskip("torch")
-        return TorchBackend(dtype="float64")
-    return NumpyBackend()
 
 
 @pytest.fixture

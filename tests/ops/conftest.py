@@ -1,6 +1,6 @@
 """What the tests of ops share: backends, nested levels, and the backend of fifty digits."""
 
-import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +9,12 @@ import pytest
 from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.levels.autodiff import Autodiff
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "backends"))
 
-def _fifty_digits() -> Any:
-    path = Path(__file__).parents[1] / "backends" / "mpmath_backend.py"
-    spec = importlib.util.spec_from_file_location("nestgrad_tests_mpmath_backend", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.MpmathBackend()
-
+from mpmath_backend import MpmathBackend
 
 DOUBLE = {"numpy": NumpyBackend(), "torch": TorchBackend(dtype="float64")}
-BACKENDS = {**DOUBLE, "fifty digits": _fifty_digits()}
+BACKENDS = {**DOUBLE, "fifty digits": MpmathBackend()}
 
 
 @pytest.fixture(params=DOUBLE)

@@ -1,4 +1,4 @@
-"""Base backends in float64."""
+"""What tests of all rooms share. A folder, or a module, with other backends has a ``base`` of its own."""
 
 from typing import Any
 
