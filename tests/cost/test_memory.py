@@ -12,7 +12,7 @@ from remains import NUMPY, every_node, in_cycles, nodes, three
 
 import nestgrad as ng
 from nestgrad import Autodiff, Tensor
-from nestgrad.func import grad, value_and_grad, vjp
+from nestgrad.func import derivative, grad, hessian_diag, jets, value_and_grad, vjp
 from nestgrad.levels.base import running
 
 pytestmark = pytest.mark.usefixtures("no_collector")
@@ -181,6 +181,33 @@ def test_no_cycle_is_left_by_imperative_style_inside_a_transform():
 
     grad(f)(0.3)
     assert in_cycles(lambda: grad(f)(0.3)) == []
+
+
+def chain(x: Tensor) -> Tensor:
+    """A Hessian with three diagonals."""
+    return (x**4).sum() + (x[1:] * x[:-1]).sin().sum()
+
+
+SIX, MANY = np.linspace(-1.0, 1.0, 6), np.linspace(-1.0, 1.0, 300)
+SECOND = {
+    "jets": lambda: jets(chain, SIX, np.eye(6)),
+    "jets of order 4": lambda: jets(lambda x: (1.0 + x * x) ** x, SIX, np.eye(6), 4, np.ones(6)),
+    "derivative": lambda: derivative(lambda x: x[0] ** 4 * x[1], (0, 0, 0, 1))(SIX),
+    "hessian_diag": lambda: hessian_diag(chain)(SIX),
+    "hessian_diag, traced": lambda: hessian_diag(chain)(MANY),
+    "a sparse Hessian": lambda: ng.sparse.sparse_hessian(chain)(SIX),
+    "a sparse Jacobian": lambda: ng.sparse.sparse_jacobian(lambda x: x[1:] * x[:-1], mode="rows")(SIX),
+    "functional": lambda: ng.functional.hessian(chain, SIX, strict=True),
+}
+
+
+@pytest.mark.parametrize("run", SECOND.values(), ids=SECOND)
+def test_transforms_of_second_order_leave_nothing_behind(run: Any):
+    pytest.importorskip("scipy")
+    run()  # what is made once: compiled rules, patterns
+    before = every_node()
+    assert in_cycles(run) == []
+    assert every_node() == before
 
 
 # transforms
