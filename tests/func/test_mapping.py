@@ -105,6 +105,42 @@ def test_integers_and_truth_values_are_mapped_too(base):
     assert func.vmap(lambda x: (x > 2) & (x < 5))(x).tolist() == [[True, False, False], [False, False, True]]
 
 
+MEETING = {
+    "plus": lambda x, y: x + y,
+    "over": lambda x, y: x / (y * y + 1),
+    "larger": lambda x, y: x > y,
+    "where": lambda x, y: ng.where(x > y, x, y),
+    "where one": lambda x, y: ng.where(x > 0, y, 2),
+    "maximum": ng.maximum,
+    "clip": lambda x, y: ng.clip(x, -y, y),
+    "angle": ng.atan2,
+}
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_dtypes_meet_as_in_the_loop(base, name):
+    """For PyTorch, a number without axes does not count beside an array, and with the axis of the samples it would."""
+    f = MEETING[name]
+    kinds = [np.full(shape, 1.5).astype(dtype) for shape in ((2,), (2, 3)) for dtype in ("float32", "float64", "int32", "int64", "bool")]
+    met = 0
+    for x, y in [(base.tensor(a), base.tensor(b)) for a in kinds for b in kinds]:
+        try:
+            alone = f(x[1], y[1])
+        except DTypeError:  # truth values have no difference
+            continue
+        met += 1
+        assert func.vmap(f)(x, y).dtype == alone.dtype
+        assert func.vmap(f, (0, None))(x, y[1]).dtype == alone.dtype
+        assert func.vmap(f, (None, 0))(x[1], y).dtype == alone.dtype
+    assert met >= 64
+
+
+def test_a_sum_with_a_number_of_more_digits_keeps_them_in_a_map(base):
+    """In float32 it would be infinite."""
+    c, x = base.tensor(2.0), base.tensor(np.ones((2, 3), "float32"))
+    assert (func.vmap(lambda x: (x.sum() + c) * 1e30 * 1e30)(x) * 1e-60).numpy() == pytest.approx(5.0)
+
+
 def test_no_samples_give_no_results(base):
     f = lambda x: (x.sin() * x).sum()
     for g, shape in ((f, (0,)), (func.grad(f), (0, 3)), (func.hessian(f), (0, 3, 3)), (lambda x: x[:, None] * x, (0, 3, 3))):

@@ -6,6 +6,7 @@ does the answer. At least one value is on.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache, reduce
 from typing import Any
 
 from nestgrad.ops.shapes import NUMBERS, Shape, swap_last
@@ -40,11 +41,13 @@ def pair(b: Any, x: Any, y: Any, on_x: bool, on_y: bool) -> tuple[Any, Any]:
     if x.__class__ in NUMBERS or y.__class__ in NUMBERS:
         return x, y
     shape = b.shape
-    ahead = len(shape(x)) - on_x - len(shape(y)) + on_y
-    if ahead < 0 and on_x:
-        x = widened(b, x, len(shape(y)) - on_y)
-    elif ahead > 0 and on_y:
-        y = widened(b, y, len(shape(x)) - on_x)
+    rank_x, rank_y = len(shape(x)) - on_x, len(shape(y)) - on_y
+    if rank_x < rank_y and on_x:
+        x = widened(b, x, rank_y)
+    elif rank_x > rank_y and on_y:
+        y = widened(b, y, rank_x)
+    if not (rank_x and rank_y):
+        x, y = promoted(b, (x, y), (rank_x, rank_y))
     return x, y
 
 
@@ -52,7 +55,33 @@ def aligned(b: Any, xs: Sequence[Any], on: Sequence[bool]) -> list[Any]:
     """Values that broadcast as they do without the axis. Values that are not on, and Python numbers, stay as they are."""
     ranks = [rank_of(b, x, here) for x, here in zip(xs, on, strict=True)]
     widest = max(ranks)
-    return [widened(b, x, widest) if here and rank < widest else x for x, here, rank in zip(xs, on, ranks, strict=True)]
+    wide = [widened(b, x, widest) if here and rank < widest else x for x, here, rank in zip(xs, on, ranks, strict=True)]
+    return wide if all(ranks) else promoted(b, wide, ranks)
+
+
+def promoted(b: Any, xs: Sequence[Any], ranks: Sequence[int]) -> list[Any]:
+    """Values of the dtype in which those of one sample would meet: for PyTorch, one without axes does not count beside one with some."""
+    places = [k for k, x in enumerate(xs) if x.__class__ not in NUMBERS]
+    dtypes = [b.dtype(xs[k]) for k in places]
+    if all(dtype == dtypes[0] for dtype in dtypes[1:]):
+        return [*xs]
+    wanted = _meeting(b.base, tuple(dtypes), tuple(ranks[k] > 0 for k in places))
+    found = [*xs]
+    for k, dtype, other in zip(places, dtypes, wanted, strict=True):
+        found[k] = xs[k] if other is None or other == dtype else b.cast(xs[k], other)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _meeting(base: Any, dtypes: tuple[Any, ...], axes: tuple[bool, ...]) -> list[Any]:
+    """The dtype for those that are floating, or if none is, for whole numbers; ``None`` for others."""
+    arrays = [base.full((1,) * some, 0, dtype) for dtype, some in zip(dtypes, axes, strict=True)]
+    count = [base.is_floating(a) for a in arrays]
+    if not any(count):
+        count = [dtype != base.dtype(base.eq(a, a)) for a, dtype in zip(arrays, dtypes, strict=True)]
+    parts = [a for a, counts in zip(arrays, count, strict=True) if counts]
+    dtype = base.dtype(reduce(base.add, parts)) if len(parts) > 1 else None
+    return [dtype if counts else None for counts in count]
 
 
 # shapes
