@@ -22,7 +22,8 @@ def det(a: Operand) -> "Tensor":
         with complete pivoting goes on down to three, which are written out. Derivatives up to the third are right at every matrix, and
         those of all orders where no more than three pivots are small. Where a fourth is (less than ``1e-4``, in single precision
         ``0.02``, of what it is the difference of), those from the fourth order on would lose their digits: they are infinite or NaN.
-        O(n^3); with derivatives, in n steps.
+        From four rows on, derivatives also need the determinant itself to be in the range of the dtype: where it rounds to 0 or overflows,
+        so do they. ``slogdet`` does neither. O(n^3); with derivatives, in n steps.
 
     Raises:
         ShapeError: If the matrices are not square.
