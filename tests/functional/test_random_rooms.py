@@ -17,6 +17,8 @@ from nestgrad import func, optimize, pde, sparse
 
 pytest.importorskip("scipy", reason="sparse matrices and linear operators are SciPy's")
 
+pytestmark = pytest.mark.filterwarnings("ignore::nestgrad.pde.PiecewiseLinearWarning")  # some are, or stand still in part
+
 BACKENDS = {"numpy": ng.NumpyBackend(), "torch": ng.TorchBackend(dtype="float64")}
 FIRST, SECOND = ("reverse", "forward"), ("reverse", "forward", "taylor")
 LARGE = 1e6
