@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from programs import ALL, SCALAR, VECTOR, inputs, mapped, numbers, same, tensors, theirs, torched, vector_for
+from user_functions import ALL, SCALAR, VECTOR, inputs, mapped, numbers, same, tensors, theirs, torched, vector_for
 
 import nestgrad as ng
 from nestgrad import functional

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from programs import ALL, SECOND, numbers
+from user_functions import ALL, SECOND, numbers
 
 import nestgrad as ng
 from nestgrad import functional

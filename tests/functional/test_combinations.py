@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from programs import ALL, SCALAR, SECOND, VECTOR, inputs, same, tensors, theirs, vector_for
+from user_functions import ALL, SCALAR, SECOND, VECTOR, inputs, same, tensors, theirs, vector_for
 
 import nestgrad as ng
 from nestgrad import functional

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from programs import ALL, numbers, same, tensors
+from user_functions import ALL, numbers, same, tensors
 
 import nestgrad as ng
 from nestgrad import func as transforms, functional

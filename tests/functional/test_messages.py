@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from programs import ALL, SECOND, numbers, tensors, torched
+from user_functions import ALL, SECOND, numbers, tensors, torched
 
 import nestgrad as ng
 from nestgrad import functional

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, assume, given, seed, settings, strategies as st
-from programs import ALL, SECOND, mapped
 from random_functions import RandomFunction, functions, of_jax, of_nestgrad, of_torch
+from user_functions import ALL, SECOND, mapped
 
 import nestgrad as ng
 from nestgrad import functional

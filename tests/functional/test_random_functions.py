@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from programs import inputs, same, tensors, theirs, torched
+from user_functions import inputs, same, tensors, theirs, torched
 
 from nestgrad import functional
 

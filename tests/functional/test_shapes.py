@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from programs import inputs, numbers, same, tensors, theirs
+from user_functions import inputs, numbers, same, tensors, theirs
 
 import nestgrad as ng
 from nestgrad import functional

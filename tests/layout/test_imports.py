@@ -173,3 +173,17 @@ def test_importing_nestgrad_makes_no_second_copy_of_the_rooms():
     loaded = loaded_by("import nestgrad, nestgrad.levels, nestgrad.backends")
     assert {"nestgrad.levels", "nestgrad.backends"} <= loaded
     assert not {name for name in loaded if name.split(".")[0] in {"levels", "backends"}}
+
+
+def test_modules_beside_tests_have_names_of_their_own():
+    """They are imported by bare names, so a second module of a name would be taken for the first, whichever that is in a run."""
+    beside = [
+        path
+        for folder in (ROOT / "tests").iterdir()
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").exists()) and not path.name.startswith(("test_", "conftest", "__"))
+    ]
+    names = [path.stem for path in beside]
+    assert len(names) > 10
+    assert sorted(names) == sorted(set(names))
