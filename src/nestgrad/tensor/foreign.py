@@ -28,7 +28,7 @@ _RENAMED = {
 """NumPy's and torch's names that are spelled otherwise here."""
 
 _WRITTEN = {
-    "vecdot": "x @ y", "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
+    "mv": "x @ y", "mm": "x @ y", "bmm": "x @ y", "mul": "x * y",
     "sub": "x - y", "div": "x / y", "pow": "x ** y", "neg": "-x", "invert": "~x", "shape": "x.shape", "size": "x.size", "ndim": "x.ndim",
     "logdet": "ng.linalg.slogdet(x)[1]", "t": "x.T", "numel": "x.size", "dim": "x.ndim", "double": "x.astype('float64')",
     "float": "x.astype('float32')", "long": "x.astype('int64')", "bool": "x.astype('bool')", "clone": "x, which nothing writes into",
