@@ -122,15 +122,15 @@ class Jets(Coat):
     def _own(self, b: Any, op: Op, i: int, values: Sequence[Any], params: tuple[Any, ...]) -> list[Any]:
         """The Taylor coefficients of the op at its value, by one argument."""
         order, tape, x = self.lanes.order, self.tape, values[i]
-        one = b.base.full((), 1.0, b.dtype(x))  # the rules spread it
         if order == 2:  # forward mode over forward mode knows the kernels of rules, which a series would take apart
-            out, ts = b.run(op, values, params), [one if k == i else None for k in range(len(values))]
-            first = push(b, op, values, ts, out, params)
+            one, half = (b.base.full((), c, b.dtype(x)) for c in (1.0, 0.5))  # the rules spread them, and are linear in them
+            out, still = b.run(op, values, params), [None] * len(values)
+            first = push(b, op, values, [*still[:i], one, *still[i + 1 :]], out, params)
             if first is None:
                 return [out, None, None]
-            moving = [dual(tape, x, one) if k == i else v for k, v in enumerate(values)]
-            second = split(push(b, op, moving, ts, dual(tape, out, first), params), tape)[1]
-            return [out, first, None if second is None else b.scale(second, 0.5)]
+            moving = [*values[:i], dual(tape, x, one), *values[i + 1 :]]
+            second = split(push(b, op, moving, [*still[:i], half, *still[i + 1 :]], dual(tape, out, first), params), tape)[1]
+            return [out, first, second]
         one = b.base.full(tuple(b.shape(x)), 1.0, b.dtype(x))
         scope = Scope(b, tape, not any(isinstance(v, Coat) for v in values))
         try:
