@@ -277,7 +277,7 @@ def test_without_scipy_the_error_says_what_to_install():
         "except ng.errors.BackendError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("sparse_hessian needs scipy, which is not installed. Try pip install nestgrad[demo]")
+    assert done.stdout.startswith("sparse_hessian needs scipy, which is not installed. Try pip install nestgrad[scipy]")
 
 
 def test_a_chain_of_ten_thousand_takes_well_under_a_second():

@@ -32,7 +32,7 @@ def sparse_arrays(name: str) -> Any:
     try:
         import scipy.sparse
     except ImportError as error:
-        raise BackendError(f"{name} needs scipy, which is not installed. Try pip install nestgrad[demo], or pip install scipy") from error
+        raise BackendError(f"{name} needs scipy, which is not installed. Try pip install nestgrad[scipy], or pip install scipy") from error
     return scipy.sparse
 
 

@@ -193,6 +193,6 @@ def _linalg(name: str) -> Any:
         from scipy.sparse import linalg
     except ImportError as error:
         raise BackendError(
-            f'{name}: needs SciPy, whose LinearOperator it returns, and SciPy is not installed ({error}). Try pip install "nestgrad[demo]"'
+            f'{name}: needs SciPy, whose LinearOperator it returns, and SciPy is not installed ({error}). Try pip install "nestgrad[scipy]"'
         ) from error
     return linalg
