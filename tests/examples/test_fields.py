@@ -15,28 +15,13 @@ from nestgrad.func import vmap
 from nestgrad.levels import Autodiff
 
 
-@pytest.fixture
-def plate(example):
-    """The example as a module."""
-    return example("biharmonic_plate")
+def module(name):
+    """A fixture: the example as a module."""
+    return pytest.fixture(lambda example: example(name))
 
 
-@pytest.fixture
-def kuramoto(example):
-    """The example as a module."""
-    return example("kuramoto_sivashinsky")
-
-
-@pytest.fixture
-def poisson(example):
-    """The example as a module."""
-    return example("poisson_ten_dimensions")
-
-
-@pytest.fixture
-def beltrami(example):
-    """The example as a module."""
-    return example("laplace_beltrami")
+plate, kuramoto = module("biharmonic_plate"), module("kuramoto_sivashinsky")
+poisson, beltrami = module("poisson_ten_dimensions"), module("laplace_beltrami")
 
 
 @pytest.mark.parametrize(("name", "few"), [("biharmonic_plate", "200"), ("kuramoto_sivashinsky", "200")])
