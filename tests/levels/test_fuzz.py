@@ -54,6 +54,13 @@ def test_random_programs_over_torch_are_right():
     assert counts["derivatives not zero"] > 200
 
 
+def test_the_ledger_of_a_call_counts_the_arguments_that_the_program_uses():
+    """In this program a call ignores one that is lost on a level, and the derivative of the rest is still there."""
+    counts: Counter[str] = Counter()
+    Program(1501431, counts).run()
+    assert counts["derivatives not zero"]
+
+
 @pytest.mark.fuzz
 def test_as_many_random_programs_as_asked_are_right(capfd: pytest.CaptureFixture[str]):
     programs, seed = int(os.environ.get("NESTGRAD_FUZZ_PROGRAMS", "2000")), int(os.environ.get("NESTGRAD_FUZZ_SEED", "0"))

@@ -27,12 +27,12 @@ class Inputs:
         tensors: As Tensors: without history, unless ``create_graph``.
     """
 
-    __slots__ = ("b", "create_graph", "library", "name", "several", "tensors")
+    __slots__ = ("b", "create_graph", "name", "origin", "several", "tensors")
 
     def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool) -> None:
         self.name, self.create_graph = name, create_graph
         self.several, given = listed("inputs", name, inputs)
-        self.library = _common(name, given)
+        self.origin = _common(name, given)
         self.b = home(func, given)
         self.tensors = tuple(self._tensor(x) for x in given)
         for k, x in enumerate(self.tensors):
@@ -119,14 +119,14 @@ class Inputs:
             ConversionError: If it is tracked, and what came in was an array.
         """
         x = x if self.create_graph else x.detach()
-        if self.library == _TENSOR:
+        if self.origin == _TENSOR:
             return x
         if x.level or x.marks:
             raise ConversionError(
                 f"{self.name}: the result is to depend on variables, since create_graph=True and the function closes over some, and a "
-                f"{self.library} array cannot carry levels. Try Tensors as inputs, ng.tensor(x), or create_graph=False"
+                f"{self.origin} array cannot carry levels. Try Tensors as inputs, ng.tensor(x), or create_graph=False"
             )
-        return x.numpy() if self.library == "numpy" else x.b.base.asarray(x.b.read(x.value))
+        return x.numpy() if self.origin == "numpy" else x.b.base.asarray(x.b.read(x.value))
 
 
 def listed(what: str, name: str, given: Any, arrays: bool = True) -> tuple[bool, tuple[Any, ...]]:

@@ -32,9 +32,11 @@ class Calls(Pushes):
                 )
                 for v in arguments
             ]
-            places = {e: given for z, v in zip(run.arguments, again, strict=True) for e, given in zip(z.entries, v.entries, strict=True)}
+            swaps = [dict(zip(z.entries, v.entries, strict=True)) for z, v in zip(run.arguments, again, strict=True)]
+            changed = [any(new is not old for new, old in zip(swapped(out.entries, own), out.entries, strict=True)) for own in swaps]
+            places = {e: given for own in swaps for e, given in own.items()}
             code = f"call({p}, {', '.join(v.name for v in again)})"
-            ledger = merged(out.ledger, *(v.ledger for v in again))
+            ledger = merged(out.ledger, *(v.ledger for v, some in zip(again, changed, strict=True) if some))  # that the program uses
             made = self.put(code, call(program, *(v.tensor for v in again)), swapped(out.entries, places), ledger)
         return made
 
