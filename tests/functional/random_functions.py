@@ -4,13 +4,14 @@ A function is a list of steps. Each names an operation and the places of its arg
 and the results of earlier steps; so a value is used never, once, or several times.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, seed, settings, strategies as st
 
 import nestgrad as ng
 
@@ -20,6 +21,8 @@ from random_compositions import Compositions, N
 
 SHAPES = ((), (1,), (2,), (N,), (2, 1), (1, N), (2, N), (2, 2), (N, N))
 EMPTY = ((0,), (0, N), (2, 0))
+MIXED = ("float32", "float64")
+"""Dtypes of inputs, of which both occur."""
 
 
 class Library(NamedTuple):
@@ -271,3 +274,12 @@ def _numpy() -> Library:
 
     softmax = lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)
     return Library(Words(), np.asarray, lambda x, like: x.astype(like.dtype), lambda x: x, None, lambda x: np.sort(x, -1), softmax)
+
+
+def runs(examples: int, long: bool = False) -> Any:
+    """Settings. A long run takes as many programs as ``make fuzz`` is asked for, up to a limit, from the number that it is asked for."""
+    if not long:
+        return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    number = min(examples, int(os.environ.get("NESTGRAD_FUZZ_PROGRAMS", "2000")))
+    made = settings(max_examples=number, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    return lambda test: seed(int(os.environ.get("NESTGRAD_FUZZ_SEED", "0")))(made(test))

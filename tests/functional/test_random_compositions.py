@@ -1,14 +1,13 @@
 """Random functions of several inputs, with the six functions side by side with PyTorch's, and with JAX."""
 
-import os
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, seed, settings, strategies as st
-from random_functions import RandomFunction, functions, of_jax, of_nestgrad, of_torch
+from hypothesis import assume, given, strategies as st
+from random_functions import MIXED, RandomFunction, functions, of_jax, of_nestgrad, of_torch, runs
 from user_functions import ALL, SECOND, mapped
 
 import nestgrad as ng
@@ -143,58 +142,27 @@ def in_two_dtypes(data: Any, name: str, f: RandomFunction) -> None:
         assert short(found[1]) == (short(found[0]) if name == "jvp" else by), story
 
 
-def runs(examples: int, long: bool = False) -> Any:
-    """Settings. A long run takes as many programs as ``make fuzz`` is asked for, up to a limit, from the number that it is asked for."""
-    if not long:
-        return settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-    number = min(examples, int(os.environ.get("NESTGRAD_FUZZ_PROGRAMS", "2000")))
-    made = settings(max_examples=number, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    return lambda test: seed(int(os.environ.get("NESTGRAD_FUZZ_SEED", "0")))(made(test))
+def quick_and_long(law: Any, quick: int, long: int, drawn: dict[str, Any], more: dict[str, Any]) -> tuple[Any, Any]:
+    """Two tests of one law for each of the six functions: a quick one, and one of ``make fuzz``, whose programs may be ``more``."""
+
+    def test(run: Any, options: dict[str, Any]) -> Any:
+        @pytest.mark.parametrize("name", ALL)
+        @run
+        @given(data=st.data())
+        def law_holds(name: str, data: Any) -> None:
+            law(data, name, data.draw(functions(scalar=name in SECOND, **options)))
+
+        return law_holds
+
+    return test(runs(quick), drawn), pytest.mark.fuzz(test(runs(long, long=True), drawn | more))
 
 
-MIXED = ("float32", "float64")
-
-
-@pytest.mark.parametrize("name", ALL)
-@runs(25)
-@given(data=st.data())
-def test_a_random_function_beside_torch(name, data):
-    beside_torch(data, name, data.draw(functions(scalar=name in SECOND, composed=True)))
-
-
-@pytest.mark.parametrize("name", ALL)
-@runs(12)
-@given(data=st.data())
-def test_a_random_function_of_inputs_of_two_dtypes(name, data):
-    in_two_dtypes(data, name, data.draw(functions(scalar=name in SECOND, dtypes=MIXED)))
-
-
-@runs(3)
-@given(data=st.data())
-def test_a_random_function_beside_jax(data):
-    name = data.draw(st.sampled_from(ALL))
-    beside_jax(data, name, data.draw(functions(scalar=name in SECOND, empty=True, most=4)))
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("name", ALL)
-@runs(2000, long=True)
-@given(data=st.data())
-def test_more_random_functions_beside_torch(name, data):
-    beside_torch(data, name, data.draw(functions(scalar=name in SECOND, composed=True, most=12)))
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("name", ALL)
-@runs(1000, long=True)
-@given(data=st.data())
-def test_more_random_functions_of_inputs_of_two_dtypes(name, data):
-    in_two_dtypes(data, name, data.draw(functions(scalar=name in SECOND, dtypes=MIXED)))
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("name", ALL)
-@runs(200, long=True)
-@given(data=st.data())
-def test_more_random_functions_beside_jax(name, data):
-    beside_jax(data, name, data.draw(functions(scalar=name in SECOND, empty=True)))
+test_a_random_function_beside_torch, test_more_random_functions_beside_torch = quick_and_long(
+    beside_torch, 25, 2000, {"composed": True}, {"most": 12}
+)
+test_a_random_function_of_inputs_of_two_dtypes, test_more_random_functions_of_inputs_of_two_dtypes = quick_and_long(
+    in_two_dtypes, 12, 1000, {"dtypes": MIXED}, {}
+)
+test_a_random_function_beside_jax, test_more_random_functions_beside_jax = quick_and_long(
+    beside_jax, 2, 200, {"empty": True, "most": 3}, {"most": 8}
+)

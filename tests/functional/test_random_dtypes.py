@@ -1,18 +1,16 @@
 """Random functions of inputs of two dtypes: a map is the loop in its dtype, too, and a tangent has the dtype of its value."""
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings, strategies as st
-from random_functions import RandomFunction, functions, of_nestgrad
+from hypothesis import given, strategies as st
+from random_functions import MIXED, RandomFunction, functions, of_nestgrad, runs
 
 import nestgrad as ng
 from nestgrad import func
 
 BACKENDS = {"numpy": ng.NumpyBackend(), "torch": ng.TorchBackend(dtype="float64")}
-MIXED = ("float32", "float64")
 
 
 def near(found: Any, expected: Any, story: Any) -> None:
@@ -52,15 +50,14 @@ def tangents(g: Any, x: Any, story: Any) -> None:
     assert pullback(values)[0].dtype == x.dtype, story
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@runs(30)
 @given(data=st.data())
 def test_dtypes_are_those_of_the_loop_and_of_the_values(data):
     compare(data, data.draw(functions(dtypes=MIXED)))
 
 
 @pytest.mark.fuzz
-@seed(int(os.environ.get("NESTGRAD_FUZZ_SEED", "0")))
-@settings(max_examples=2000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@runs(2000, long=True)
 @given(data=st.data())
 def test_more_dtypes_are_those_of_the_loop_and_of_the_values(data):
     compare(data, data.draw(functions(dtypes=MIXED)))

@@ -3,14 +3,13 @@
 PyTorch's nested Jacobians are the oracle, and every method has to agree with them.
 """
 
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, assume, given, seed, settings, strategies as st
-from random_functions import RandomFunction, functions, of_nestgrad, of_torch
+from hypothesis import assume, given, strategies as st
+from random_functions import RandomFunction, functions, of_nestgrad, of_torch, runs
 
 import nestgrad as ng
 from nestgrad import func, optimize, pde, sparse
@@ -110,15 +109,14 @@ def matrices(p: Point, jacobian: np.ndarray) -> None:
         p.same(mode, sparse.sparse_jacobian(p.ours, mode=mode)(p.x).toarray(), whole)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@runs(15)
 @given(data=st.data())
 def test_a_random_function_in_all_rooms(data):
     compare(data, data.draw(functions(most=7)))
 
 
 @pytest.mark.fuzz
-@seed(int(os.environ.get("NESTGRAD_FUZZ_SEED", "0")))
-@settings(max_examples=600, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@runs(600, long=True)
 @given(data=st.data())
 def test_more_random_functions_in_all_rooms(data):
     compare(data, data.draw(functions()))
