@@ -17,7 +17,17 @@ from nestgrad.levels.batched import Batch, batched, unbatch
 from nestgrad.levels.forward import dual, split
 from nestgrad.levels.pushforward import push
 from nestgrad.levels.recurrence import Lazy, Scope
-from nestgrad.ops.table import Kind, Op
+from nestgrad.ops.table import TABLE, Kind, Op
+
+
+def _series_of(name: str) -> Callable[..., Any]:
+    """How the table gets a coefficient of the answer of an op."""
+    found = TABLE[name].series
+    assert found is not None
+    return found
+
+
+_product, _square = _series_of("mul"), _series_of("square")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,10 +121,10 @@ class Jets(Coat):
         top = None if x.top is None else _times(b, x.top, outer[1])
         weighted = [None if t is None else lanes.weighted(b, t) for t in x.terms]
         for m, power in enumerate(_powers(b, x.terms, lanes.order - 1), 1):
-            for k, p in enumerate(power):
+            for k, p in enumerate(power[1:]):
                 rows[k] = _plus(b, rows[k], _times(b, p, outer[m]))
             if outer[m + 1] is not None:  # the last coefficient of the next power
-                for j, p in enumerate(reversed(power)):
+                for j, p in enumerate(reversed(power[1:])):
                     if p is not None and weighted[j] is not None:
                         top = _plus(b, top, _times(b, lanes.dot(b, weighted[j], p), outer[m + 1]))
         return self._made(outer[0], rows, top)
@@ -181,31 +191,12 @@ def jets(tape: Tape, lanes: Lanes, value: Any, terms: Sequence[Any], top: Any) -
 
 
 def _powers(b: Any, terms: Sequence[Any], order: int) -> Iterator[list[Any]]:
-    """The powers of ``terms[0] t + terms[1] t^2 + ...``, from the first to that of ``order``: of each the coefficients 1 to ``order``."""
-    power = first = [*terms]
+    """The powers of ``terms[0] t + terms[1] t^2 + ...``, from the first to that of ``order``: of each the coefficients 0 to ``order``."""
+    power = first = [None, *terms]
     for m in range(1, order + 1):
         yield power
         if m < order:
-            power = [_squared(b, first, k) if m == 1 else _product(b, first, power, k) for k in range(1, order + 1)]
-
-
-def _squared(b: Any, x: Sequence[Any], k: int) -> Any:
-    """Coefficient ``k`` of the square of a series without constant term: each pair once."""
-    twice = None
-    for j in range(1, (k + 1) // 2):
-        if x[j - 1] is not None and x[k - j - 1] is not None:
-            twice = b.mul(x[j - 1], x[k - j - 1]) if twice is None else b.mul_add(x[j - 1], x[k - j - 1], twice)
-    middle = b.square(x[k // 2 - 1]) if k % 2 == 0 and x[k // 2 - 1] is not None else None
-    return middle if twice is None else _plus(b, b.scale(twice, 2.0), middle)
-
-
-def _product(b: Any, x: Sequence[Any], y: Sequence[Any], k: int) -> Any:
-    """Coefficient ``k`` of a product of series without constant terms."""
-    total = None
-    for j in range(1, k):
-        if x[j - 1] is not None and y[k - j - 1] is not None:
-            total = b.mul(x[j - 1], y[k - j - 1]) if total is None else b.mul_add(x[j - 1], y[k - j - 1], total)
-    return total
+            power = [_square(b, k, first, None) if m == 1 else _product(b, k, first, power, None) for k in range(order + 1)]
 
 
 def _times(b: Any, x: Any, y: Any) -> Any:
