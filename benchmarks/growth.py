@@ -29,21 +29,31 @@ def orders(axes: Any, page: str) -> None:
     axes.set_xticks(ks, [str(k) for k in ks])
 
 
-def fields(axes: Any, page: str) -> None:
+def laplacian(axes: Any, page: str) -> None:
     """Milliseconds of a Laplacian against the dimension."""
-    table = [row for row in rows(page, "| d | dtype |") if row["dtype"] == "float64"]
+    by_dimension(axes, page.partition("Laplacian of a")[2], "pde.laplacian", "Laplacian")
+
+
+def biharmonic(axes: Any, page: str) -> None:
+    """Milliseconds of a biharmonic against the dimension."""
+    by_dimension(axes, page.partition("Biharmonic of the")[2], "pde.biharmonic", "Biharmonic")
+
+
+def by_dimension(axes: Any, part: str, ours: str, title: str) -> None:
+    """Milliseconds against the dimension, from the first table of a part of the page."""
+    table = [row for row in rows(part, "| d | dtype |") if row["dtype"] == "float64"]
     labels = {
         "torch.func": "torch.func, trace of hessian", "torch.autograd": "torch.autograd, pass after pass",
-        "NumPy": "pde.laplacian, NumPy", "torch": "pde.laplacian, torch",
+        "NumPy": f"{ours}, NumPy", "torch": f"{ours}, torch",
     }  # fmt: skip
     ds = [int(row["d"]) for row in table]
     for name, label in labels.items():
         axes.loglog(ds, [float(row[name]) for row in table], "o-", label=label)
-    axes.set(xlabel="dimension", ylabel="milliseconds", title="Laplacian of a tanh net, 256 points, float64")
+    axes.set(xlabel="dimension", ylabel="milliseconds", title=f"{title} of a tanh net, 256 points, float64")
     axes.set_xticks(ds, [str(d) for d in ds])
 
 
-PLOTS = {"orders": orders, "fields": fields}
+PLOTS = {"orders": (orders,), "fields": (laplacian, biharmonic)}
 
 
 def draw() -> None:
@@ -54,12 +64,13 @@ def draw() -> None:
     from matplotlib import pyplot as plt
 
     page = (DOCS / "performance.md").read_text()
-    for name, plot in PLOTS.items():
+    for name, plots in PLOTS.items():
         matplotlib.rcParams["svg.hashsalt"] = name
-        figure, axes = plt.subplots(figsize=(6, 4))
-        plot(axes, page)
-        axes.minorticks_off()
-        axes.legend()
+        figure, grid = plt.subplots(1, len(plots), figsize=(6 * len(plots), 4), squeeze=False)
+        for plot, axes in zip(plots, grid[0], strict=True):
+            plot(axes, page)
+            axes.minorticks_off()
+            axes.legend()
         figure.tight_layout()
         figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
 
