@@ -40,7 +40,7 @@ def laplacian(f: Callable[..., Any], method: str = "auto", chunk_size: int | Non
     >>> laplacian(lambda x: stack([(x**2).sum(), x[0] ** 2 - x[1] ** 2]))(tensor([[0.2, 3.1], [0.9, 3.7]])).tolist()
     [[4.0, 0.0], [4.0, 0.0]]
     """
-    operator = Operator("laplacian", f, method, METHODS, chunk_size)
+    operator = Operator("laplacian", f, method, METHODS, TAYLOR, chunk_size)
     return operator.over(lambda field, x: laplacian_at(operator.method, field, x), warn_of_kinks)
 
 
@@ -64,7 +64,7 @@ def hessian_diag(f: Callable[..., Any], method: str = "auto", chunk_size: int | 
     >>> hessian_diag(lambda x: x[0] ** 3 + x[0] * x[1] ** 2)(tensor([[1.0, 2.0]])).tolist()
     [[6.0, 2.0]]
     """
-    operator = Operator("hessian_diag", f, method, METHODS, chunk_size)
+    operator = Operator("hessian_diag", f, method, METHODS, TAYLOR, chunk_size)
     return operator.over(lambda field, x: pure_seconds(operator.method, field, x), warn_of_kinks)
 
 
@@ -90,23 +90,20 @@ def value_gradient_laplacian(
     >>> u.tolist(), u_x.tolist(), lap.tolist()
     ([2.0], [[6.0, 1.0]], [12.0])
     """
-    operator = Operator("value_gradient_laplacian", f, method, METHODS, chunk_size)
+    operator = Operator("value_gradient_laplacian", f, method, METHODS, TAYLOR, chunk_size)
 
     def at_point(field: Field, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        if operator.method == REVERSE:
-            return field(x), jacrev(field)(x), laplacian_at(REVERSE, field, x)
-        if operator.method == FORWARD:
-            return field(x), jacfwd(field)(x), laplacian_at(FORWARD, field, x)
-        return up_to_laplacian(field, x)
+        if operator.method == TAYLOR:
+            return up_to_laplacian(field, x)
+        slopes = jacrev if operator.method == REVERSE else jacfwd
+        return field(x), slopes(field)(x), laplacian_at(operator.method, field, x)
 
     return operator.over(at_point, warn_of_kinks)
 
 
 def laplacian_at(method: str, field: Field, x: Tensor) -> Tensor:
     """The Laplacian at a point."""
-    if method not in (REVERSE, FORWARD):
-        return up_to_laplacian(field, x)[2]
-    return pure_seconds(method, field, x).sum(-1)
+    return up_to_laplacian(field, x)[2] if method == TAYLOR else pure_seconds(method, field, x).sum(-1)
 
 
 def pure_seconds(method: str, field: Field, x: Tensor) -> Tensor:

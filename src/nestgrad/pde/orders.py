@@ -52,10 +52,8 @@ def directional(
     >>> directional(lambda x: x[0] ** 4 * x[1], 0, order=4)(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [48.0, 96.0]
     """
-    operator = Operator("directional", f, method, METHODS, chunk_size)
     order = checked_order("directional", order)
-    if operator.auto:
-        operator.method = FORWARD if order == 1 else TAYLOR
+    operator = Operator("directional", f, method, METHODS, FORWARD if order == 1 else TAYLOR, chunk_size)
 
     def derivative(points: Any, *args: Any, **kwargs: Any) -> Any:
         x = operator.points(points, args, kwargs)
@@ -97,10 +95,10 @@ def biharmonic(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
     >>> biharmonic(lambda x: x[0] ** 4 + x[0] ** 2 * x[1] ** 2)(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [32.0, 32.0]
     """
-    operator = Operator("biharmonic", f, method, METHODS, chunk_size)
+    operator = Operator("biharmonic", f, method, METHODS, TAYLOR, chunk_size)
 
     def at_point(field: Field, x: Tensor) -> Tensor:
-        if operator.method not in (REVERSE, FORWARD):
+        if operator.method == TAYLOR:
             return collapsed.biharmonic(field, x)
         return laplacian_at(operator.method, lambda x: laplacian_at(operator.method, field, x), x)
 
@@ -123,8 +121,7 @@ def _vector(direction: Any, x: Tensor) -> Tensor | int:
     if number is not None:
         if not -d <= number < d:
             raise IndexRangeError(
-                f"directional: got coordinate {number} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to "
-                f"{d - 1}"
+                f"directional: got coordinate {number} for points of {d} coordinate{'s' * (d != 1)}; expected an int from {-d} to {d - 1}"
             )
         return number % d
     if isinstance(direction, (list, tuple)):

@@ -17,7 +17,7 @@ Field = Callable[[Tensor], Tensor]
 Look = Callable[[str, Field, Tensor, Any], None]
 """What looks at the result of an operator of that name: at these points."""
 
-REVERSE, FORWARD, TAYLOR = "reverse", "forward", "taylor"
+AUTO, REVERSE, FORWARD, TAYLOR = "auto", "reverse", "forward", "taylor"
 
 AT_ONCE = 64
 """How many directions at a point to take at once: of many coordinates, the batch of directions is what memory goes to."""
@@ -27,23 +27,22 @@ class Operator:
     """What an operator was asked for: its name, function and method, and how many points to take at once.
 
     Attributes:
-        auto: Whether the method is left to the operator.
+        method: The one asked for, or what ``"auto"`` stands for.
     """
 
-    __slots__ = ("auto", "chunk_size", "f", "method", "name")
+    __slots__ = ("chunk_size", "f", "method", "name")
 
-    def __init__(self, name: str, f: Any, method: Any, methods: Sequence[str], chunk_size: Any) -> None:
+    def __init__(self, name: str, f: Any, method: Any, methods: Sequence[str], auto: str, chunk_size: Any) -> None:
         if not callable(f):
             raise ArgumentError(
                 f"{name}: got a {type(f).__name__}; expected a function of one point, since what it is to be differentiated by is its "
                 f"argument. Try {name}(f)(points)"
             )
-        if not isinstance(method, str) or method not in ("auto", *methods):
+        if not isinstance(method, str) or method not in (AUTO, *methods):
             got, hint = (repr(method), "") if isinstance(method, str) else (f"a {type(method).__name__}", f". Try {name}(f)(points)")
-            raise ArgumentError(f"{name}: got method {got}; expected one of {', '.join(map(repr, ('auto', *methods)))}{hint}")
+            raise ArgumentError(f"{name}: got method {got}; expected one of {', '.join(map(repr, (AUTO, *methods)))}{hint}")
         self.name, self.f = name, f
-        self.auto = method == "auto"
-        self.method = method
+        self.method = auto if method == AUTO else method
         self.chunk_size = checked_chunk(name, chunk_size)
 
     def over(self, at_point: Callable[[Field, Tensor], Any], look: Look | None = None) -> Callable[..., Any]:
@@ -107,13 +106,8 @@ class Operator:
 
 def unit(x: Tensor, i: Any) -> Tensor:
     """The unit vector along coordinate ``i`` of the point ``x``."""
-    direction: Tensor = (coordinates(x) == i).astype(x.dtype)
+    direction: Tensor = (_coordinates(x) == i).astype(x.dtype)
     return direction
-
-
-def coordinates(x: Tensor, start: int = 0, stop: int | None = None) -> Tensor:
-    """The numbers of the coordinates of a point, from ``start`` to ``stop``."""
-    return arange(start, x.shape[0] if stop is None else stop, backend=x.b.base)
 
 
 def along(slopes: Tensor, direction: Tensor) -> Tensor:
@@ -125,4 +119,9 @@ def along_each(f: Callable[[Tensor], Any], x: Tensor) -> Any:
     """``f`` of the unit vector along each coordinate of a point, in an axis at the end."""
     if x.shape[0] == 1:
         return f(unit(x, 0)).expand_dims(-1)
-    return vmap(lambda i: f(unit(x, i)), out_axes=-1, chunk_size=AT_ONCE)(coordinates(x))
+    return vmap(lambda i: f(unit(x, i)), out_axes=-1, chunk_size=AT_ONCE)(_coordinates(x))
+
+
+def _coordinates(x: Tensor) -> Tensor:
+    """The numbers of the coordinates of a point."""
+    return arange(x.shape[0], backend=x.b.base)

@@ -11,7 +11,7 @@ from nestgrad.func.reverse import vjp
 from nestgrad.functions.create import eye
 from nestgrad.functions.diagonals import diagonal
 from nestgrad.functions.shaping import stack
-from nestgrad.pde.points import FORWARD, REVERSE, Field, Operator, along, along_each
+from nestgrad.pde.points import AUTO, FORWARD, REVERSE, Field, Operator, along, along_each
 from nestgrad.tensor import Tensor
 
 _METHODS = (REVERSE, FORWARD)
@@ -43,13 +43,13 @@ def gradient(f: Callable[..., Any], method: str = "auto", chunk_size: int | None
     >>> gradient(lambda x: x[0] ** 2 * x[1])(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[4.0, 1.0], [24.0, 9.0]]
     """
-    operator = Operator("gradient", f, method, _METHODS, chunk_size)
+    operator = Operator("gradient", f, method, _METHODS, REVERSE, chunk_size)
 
     def at_point(field: Field, x: Tensor) -> Tensor:
         def scalar(x: Tensor) -> Tensor:
             return _scalar(field(x))
 
-        return jacfwd(scalar)(x) if method == FORWARD else jacrev(scalar)(x)  # type: ignore[no-any-return]
+        return jacfwd(scalar)(x) if operator.method == FORWARD else jacrev(scalar)(x)  # type: ignore[no-any-return]
 
     return operator.over(at_point)
 
@@ -75,8 +75,8 @@ def jacobian(f: Callable[..., Any], method: str = "auto", chunk_size: int | None
     >>> jacobian(lambda x: stack([x[0] * x[1], x[0]]))(tensor([[2.0, 3.0]])).tolist()
     [[[3.0, 2.0], [1.0, 0.0]]]
     """
-    operator = Operator("jacobian", f, method, _METHODS, chunk_size)
-    return operator.over(lambda field, x: first_derivatives(operator, field, x))
+    operator = Operator("jacobian", f, method, _METHODS, AUTO, chunk_size)
+    return operator.over(lambda field, x: _first_derivatives(operator.method, field, x))
 
 
 def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = None) -> Callable[..., Tensor]:
@@ -100,7 +100,7 @@ def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
     >>> divergence(lambda x: k(x) * gradient(u)(x))(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [21.0, 153.0]
     """
-    operator = Operator("divergence", f, method, _METHODS, chunk_size)
+    operator = Operator("divergence", f, method, _METHODS, FORWARD, chunk_size)
 
     def at_point(field: Field, x: Tensor) -> Tensor:
         d = x.shape[0]
@@ -108,7 +108,7 @@ def divergence(f: Callable[..., Any], method: str = "auto", chunk_size: int | No
         def vector(x: Tensor) -> Tensor:
             return _vector("divergence", field(x), d, f"({d},), or (..., {d})")
 
-        if method == REVERSE:
+        if operator.method == REVERSE:
             return diagonal(jacrev(vector)(x), 0, -2, -1).sum(-1)
         return along_each(lambda e: along(jvp(vector, (x,), (e,))[1], e), x).sum(-1)  # type: ignore[no-any-return]
 
@@ -134,7 +134,7 @@ def curl(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = N
     >>> curl(lambda x: stack([x[2], x[0], x[1] ** 2]))(tensor([[1.0, 2.0, 3.0]])).tolist()
     [[4.0, 1.0, 1.0]]
     """
-    operator = Operator("curl", f, method, _METHODS, chunk_size)
+    operator = Operator("curl", f, method, _METHODS, FORWARD, chunk_size)
 
     def at_point(field: Field, x: Tensor) -> Tensor:
         d = x.shape[0]
@@ -147,20 +147,19 @@ def curl(f: Callable[..., Any], method: str = "auto", chunk_size: int | None = N
                 raise ShapeError(f"curl: the function returned shape {out.shape} at a point; expected ({d},)")
             return out
 
-        j = (jacrev if method == REVERSE else jacfwd)(vector)(x)
-        around = [(i + 1) % 3 for i in range(3)]
+        j = (jacrev if operator.method == REVERSE else jacfwd)(vector)(x)
         if d == 2:
             return j[1, 0] - j[0, 1]  # type: ignore[no-any-return]
-        return stack([j[(i + 2) % 3, around[i]] - j[around[i], (i + 2) % 3] for i in range(3)])
+        return stack([j[k, i] - j[i, k] for i, k in ((1, 2), (2, 0), (0, 1))])
 
     return operator.over(at_point)
 
 
-def first_derivatives(operator: Operator, field: Field, x: Tensor) -> Tensor:
-    """The Jacobian at a point, by the operator's method."""
-    if operator.method == FORWARD or (operator.auto and x.shape[0] <= _FEW):
+def _first_derivatives(method: str, field: Field, x: Tensor) -> Tensor:
+    """The Jacobian at a point."""
+    if method == FORWARD or (method == AUTO and x.shape[0] <= _FEW):
         return jacfwd(field)(x)  # type: ignore[no-any-return]
-    if operator.method == REVERSE:
+    if method == REVERSE:
         return jacrev(field)(x)  # type: ignore[no-any-return]
     value, pullback = vjp(field, x)
     if value.size > 2 * x.shape[0]:  # less, and the passes back cost no more than another run, with a batch of directions
