@@ -5,7 +5,7 @@ from typing import Any
 
 from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
-from nestgrad.ops.shapes import Shape, sum_to
+from nestgrad.ops.shapes import Shape, kept, sum_to
 from nestgrad.ops.table import BILINEAR, define
 
 
@@ -22,14 +22,14 @@ define("cross(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: sum_to(b, b
     Sample((filled((3, 1), -1, 1), filled((3, 2), -1, 1, 1)), {"axis": 0})))
 
 
-def _spread(b: Any, g: Any, shape: Shape, axis: int) -> Any:
-    """The cotangent of sums along the axis, with the axis again."""
-    return b.reshape(g, (*shape[:axis], 1, *shape[axis + 1 :]))
+def _along(b: Any, g: Any, x: Any, shape: Shape, axis: int) -> Any:
+    """Vectors, times the cotangent of their sums of products."""
+    return b.mul(b.reshape(g, kept(shape, (axis,))), x)
 
 
 # sums of products along an axis, x and y of one shape: a sum of squares makes no array of squares
-define("vecdot(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: b.mul(_spread(b, g, x_shape, axis), y),
-       lambda b, g, x, x_shape, axis: b.mul(_spread(b, g, x_shape, axis), x),
+define("vecdot(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: _along(b, g, y, x_shape, axis),
+       lambda b, g, x, x_shape, axis: _along(b, g, x, x_shape, axis),
        batched=lambda b, n, xs, on, axis: b.vecdot(*both(b, n, xs, on), axis + 1), samples=calls(
     Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
     Sample((filled((2, 3, 2), -1, 1), filled((2, 3, 2), -1, 1, 1)), {"axis": 1}),

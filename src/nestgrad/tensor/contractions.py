@@ -56,7 +56,7 @@ def vdot(x: Operand, y: Operand) -> "Tensor":
 
 
 def vecdot(x: Operand, y: Operand, axis: int = -1) -> "Tensor":
-    """Sums of products along an axis, as ``np.vecdot``; ``vecdot(x, x)`` are the squares of the lengths, at no cost in memory.
+    """Sums of products along an axis, as ``np.vecdot``. ``vecdot(x, x)`` are the squares of the lengths.
 
     Args:
         x: Vectors along an axis.
