@@ -101,6 +101,14 @@ def exact(x: Array, t: Array, nu: float, n: int = 100) -> Array:
     return u
 
 
+def draw_error(figure: Any, axes: Any, x: Array, t: Array, error: Array) -> None:
+    """A field of errors, with colours that are white where there is none."""
+    size = abs(error).max()
+    image = axes.pcolormesh(t, x, error, cmap="PuOr", vmin=-size, vmax=size, rasterized=True)
+    figure.colorbar(image, ax=axes, format="%.0e")
+    axes.set(title="error: network - exact", xlabel="$t$", ylabel="$x$")
+
+
 def picture(path: str, x: Array, t: Array, u: Array, right: Array, title: str) -> None:
     """The solution ``u`` on a grid, three moments of it beside the exact solution ``right``, and their difference."""
     import matplotlib
@@ -125,40 +133,56 @@ def picture(path: str, x: Array, t: Array, u: Array, right: Array, title: str) -
     middle.legend(loc="upper right", frameon=False)
     middle.set(title="network and exact solution", xlabel="$x$", ylabel="$u$", xlim=(-1, 1))
 
-    off = u - right
-    size = abs(off).max()
-    image = last.pcolormesh(t, x, off, cmap="PuOr", vmin=-size, vmax=size, rasterized=True)
-    figure.colorbar(image, ax=last, format="%.0e")
-    last.set(title="error: network - exact", xlabel="$t$", ylabel="$x$")
+    draw_error(figure, last, x, t, u - right)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
 
 
-def main() -> None:
-    """Solve, compare, draw."""
+def command_line(steps: int, tolerance: float, out: str) -> argparse.ArgumentParser:
+    """The options, with defaults that are a method's own."""
     parser = argparse.ArgumentParser(description="Solve Burgers' equation with a small neural network.")
     parser.add_argument("--backend", default="numpy", choices=("numpy", "torch"), help="where numbers live (default: %(default)s)")
     parser.add_argument("--nu", type=float, default=0.05, help="viscosity (default: %(default)s)")
     parser.add_argument("--points", type=int, default=1000, help="where the equation is asked for (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=1000, help="steps of L-BFGS (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first parameters and the points (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-3, help="relative error that must be reached (default: %(default)s)")
-    parser.add_argument("--out", default="burgers.png", help="file for the picture (default: %(default)s)")
-    options = parser.parse_args()
+    parser.add_argument("--steps", type=int, default=steps, help="of training (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn at random (default: %(default)s)")
+    parser.add_argument("--tolerance", type=float, default=tolerance, help="relative error that must be reached (default: %(default)s)")
+    parser.add_argument("--out", default=out, help="file for the picture (default: %(default)s)")
+    return parser
+
+
+def grid(nu: float) -> tuple[Array, Array, Array]:
+    """Points x and t where solutions are compared, and the exact one."""
+    x, t = np.meshgrid(np.linspace(-1, 1, 401), np.linspace(0, 1, 101), indexing="ij")
+    return x, t, exact(x, t, nu)
+
+
+def heading(nu: float, error: float) -> str:
+    """Of a picture."""
+    return rf"Burgers' equation, $\nu$ = {nu:.4g}: relative $L_2$ error {error:.1e}"
+
+
+def conclude(error: float, options: argparse.Namespace) -> None:
+    """Tell the error, and ask whether it is small enough."""
+    print(f"relative L2 error {error:.2e}; picture in {options.out}")
+    assert error < options.tolerance, f"the error is {error:.2e}, expected less than {options.tolerance:g}; try more --steps or --points"
+
+
+def main() -> None:
+    """Solve, compare, draw."""
+    options = command_line(steps=1000, tolerance=1e-3, out="burgers.png").parse_args()
 
     began = time.perf_counter()
     backend = ng.get_backend(options.backend, dtype="float64")
     solution, evaluations = solve(backend, options.nu, options.points, options.steps, options.seed)
     seconds = time.perf_counter() - began
-
-    x, t = np.meshgrid(np.linspace(-1, 1, 401), np.linspace(0, 1, 101), indexing="ij")
-    u, right = solution(x, t), exact(x, t, options.nu)
-    error = float(np.linalg.norm(u - right) / np.linalg.norm(right))
-    title = rf"Burgers' equation, $\nu$ = {options.nu:.4g}: relative $L_2$ error {error:.1e}"
-    picture(options.out, x, t, u, right, title)
     print(f"{evaluations} evaluations in {seconds:.1f} s, {1e3 * seconds / evaluations:.1f} ms each")
-    print(f"relative L2 error {error:.2e}; picture in {options.out}")
-    assert error < options.tolerance, f"the error is {error:.2e}, expected less than {options.tolerance:g}; try more --steps or --points"
+
+    x, t, right = grid(options.nu)
+    u = solution(x, t)
+    error = float(np.linalg.norm(u - right) / np.linalg.norm(right))
+    picture(options.out, x, t, u, right, heading(options.nu, error))
+    conclude(error, options)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from typing import Any
 
 import mlp
 import numpy as np
-from burgers import WIDTHS, exact, trial
+from burgers import WIDTHS, command_line, conclude, draw_error, grid, heading, trial
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
@@ -186,26 +186,15 @@ def picture(path: str, x: Array, t: Array, right: Array, histories: dict[str, Hi
     left.legend(frameon=False)
     left.set(title="relative $L_2$ error", xlabel="seconds", xlim=(0, None))
 
-    off = values(next(iter(histories.values()))[-1][1], x, t) - right
-    size = abs(off).max()
-    image = last.pcolormesh(t, x, off, cmap="PuOr", vmin=-size, vmax=size, rasterized=True)
-    figure.colorbar(image, ax=last, format="%.0e")
-    last.set(title="error: network - exact", xlabel="$t$", ylabel="$x$")
+    draw_error(figure, last, x, t, values(next(iter(histories.values()))[-1][1], x, t) - right)
     figure.savefig(path, dpi=100)
     pyplot.close(figure)
 
 
 def main() -> None:
     """Solve, compare, draw."""
-    parser = argparse.ArgumentParser(description="Solve Burgers' equation with a small neural network, by Gauss-Newton steps.")
-    parser.add_argument("--backend", default="numpy", choices=("numpy", "torch"), help="where numbers live (default: %(default)s)")
-    parser.add_argument("--nu", type=float, default=0.05, help="viscosity (default: %(default)s)")
-    parser.add_argument("--points", type=int, default=1000, help="about where the equation is asked for (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=150, help="steps of Levenberg's and Marquardt's method (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the first parameters (default: %(default)s)")
-    parser.add_argument("--tolerance", type=float, default=1e-6, help="relative error that must be reached (default: %(default)s)")
+    parser = command_line(steps=150, tolerance=1e-6, out="burgers_gauss_newton.png")
     parser.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True, help="give L-BFGS as many seconds")
-    parser.add_argument("--out", default="burgers_gauss_newton.png", help="file for the picture (default: %(default)s)")
     options = parser.parse_args()
 
     r = Residuals(ng.get_backend(options.backend, dtype="float64"), options.nu, options.points)
@@ -215,15 +204,13 @@ def main() -> None:
     (seconds, theta), steps = path[-1], len(path) - 1
     print(f"{steps} steps in {seconds:.1f} s, {1e3 * seconds / max(steps, 1):.0f} ms each, for {theta.size} parameters")
 
-    x, t = np.meshgrid(np.linspace(-1, 1, 401), np.linspace(0, 1, 101), indexing="ij")
-    right = exact(x, t, options.nu)
+    x, t, right = grid(options.nu)
     if options.compare:
         histories["L-BFGS"] = lbfgs(r, start, seconds)
         print(f"L-BFGS in as many seconds: relative error {relative_error(histories['L-BFGS'][-1][1], x, t, right):.1e}")
     error = relative_error(theta, x, t, right)
-    picture(options.out, x, t, right, histories, rf"Burgers' equation, $\nu$ = {options.nu:.4g}: relative $L_2$ error {error:.1e}")
-    print(f"relative L2 error {error:.2e}; picture in {options.out}")
-    assert error < options.tolerance, f"the error is {error:.2e}, expected less than {options.tolerance:g}; try more --steps or --points"
+    picture(options.out, x, t, right, histories, heading(options.nu, error))
+    conclude(error, options)
 
 
 if __name__ == "__main__":
