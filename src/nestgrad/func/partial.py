@@ -62,8 +62,7 @@ def derivative(f: Callable[..., Any], axes: Sequence[int], argnums: ArgNums = 0)
             raise IndexRangeError(
                 f"derivative: got axis {strange[0]} for a point of {n} coordinate{'s' * (n != 1)}; expected an int from {-n} to {n - 1}"
             )
-        counted = [a % n for a in named]
-        return _by(f, _steps(counted), argnums, args, kwargs)
+        return _by(f, _steps([a % n for a in named]), argnums, arguments, kwargs)
 
     return of(f, partial)
 
@@ -77,14 +76,13 @@ def _steps(axes: Sequence[int]) -> list[tuple[int, int]]:
     return steps
 
 
-def _by(f: Callable[..., Any], steps: Sequence[tuple[int, int]], argnums: ArgNums, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def _by(f: Callable[..., Any], steps: Sequence[tuple[int, int]], argnums: ArgNums, arguments: Arguments, kwargs: dict[str, Any]) -> Any:
     """The derivative by each of these coordinates, of such an order: by forward mode of order 1, and in Taylor mode beyond."""
-    arguments = _point(f, argnums, args, kwargs)
     if not steps:
         out = Outputs(arguments.name, f, arguments.with_leaves(arguments.leaves), kwargs, False, arguments.leaves[0])
         return unflatten(out.structure, out.leaves)
     (axis, order), *others = steps
-    g = of(f, lambda *args, **kwargs: _by(f, others, argnums, args, kwargs)) if others else f
+    g = of(f, lambda *args, **kwargs: _by(f, others, argnums, _point(f, argnums, args, kwargs), kwargs)) if others else f
     if order == 1:
         out, moved = pushed(g, arguments, _along(arguments.leaves, axis, 1.0), kwargs, False)
         found = [zeros(y, y.shape, [y]) if t is None else t for y, t in zip(out.leaves, moved, strict=True)]
