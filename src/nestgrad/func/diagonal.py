@@ -14,11 +14,11 @@ from nestgrad.dependence import Pattern, TooDense, given_pattern, jacobian_patte
 from nestgrad.dependence.checking import compared, signs
 from nestgrad.dependence.pattern import HOST
 from nestgrad.errors import NestgradError, PatternError, ShapeError
-from nestgrad.func.forward import pushed
 from nestgrad.func.home import of
-from nestgrad.func.mapping import checked_chunk, dressed, undressed
+from nestgrad.func.jacobians import pushed_along
+from nestgrad.func.mapping import checked_chunk
 from nestgrad.func.reverse import grad
-from nestgrad.func.run import ArgNums, Arguments, Outputs, Run, outside, zeros
+from nestgrad.func.run import ArgNums, Arguments, Outputs, zeros
 from nestgrad.func.tracing import trace
 from nestgrad.functions.shaping import concat
 from nestgrad.levels.coats import bare
@@ -29,6 +29,9 @@ from nestgrad.tensor.handle import make
 
 _FEW = 256
 """So many unit directions are cheaper than a trace."""
+
+_FULL = 64
+"""More entries than these, each coupled with all, would take as many directions: no pattern is sparse then."""
 
 _AT_ONCE = 2**17
 """How many numbers the directions of one pass hold at most, where nothing else is said."""
@@ -149,18 +152,10 @@ class _Passes:
     def _products(self, start: int, stop: int, signed: bool) -> tuple[Outputs, list[Tensor]]:
         """The gradient, and its tangent along the colours from ``start`` to ``stop``, of which axis 0 is."""
         leaves = self._arguments.leaves
-        seeds = [self._seeds(x, colors, start, max(stop, start + 1), signed) for x, colors in zip(leaves, self._colors, strict=True)]
-        run = (self._kwargs, self._has_aux)
-        if stop - start <= 1:
-            out, moved = pushed(self._gradient, self._arguments, [seed[0] for seed in seeds], *run)
-            found = [None if t is None else t.reshape((1, *t.shape)) for t in moved]
-        else:
-            with Run("hessian_diag", leaves) as tape:
-                out, moved = pushed(self._gradient, self._arguments, [dressed(seed, 0, tape) for seed in seeds], *run)
-                found = [None if t is None else undressed("hessian_diag", t, tape, stop - start, 0) for t in moved]
-            out.leaves = [outside(x) for x in out.leaves]
-        lead = max(stop - start, 1)
-        return out, [zeros(y, (lead, *y.shape), [y]) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
+        stop = max(stop, start + 1)
+        seeds = [self._seeds(x, colors, start, stop, signed) for x, colors in zip(leaves, self._colors, strict=True)]
+        out, found = pushed_along(self._gradient, self._arguments, seeds, stop - start, 0, self._kwargs, self._has_aux)
+        return out, [zeros(y, (stop - start, *y.shape), [y]) if t is None else t for y, t in zip(out.leaves, found, strict=True)]
 
     def _seeds(self, like: Tensor, colors: Any, start: int, stop: int, signed: bool) -> Tensor:
         base = like.b.base
@@ -204,6 +199,6 @@ def _couplings(gradient: Callable[..., Any], arguments: Arguments, kwargs: dict[
 
 
 def _matrix(pattern: Pattern, n: int) -> Any:
-    if int(pattern.full.sum()) > 64:  # rows that are coupled with all
+    if int(pattern.full.sum()) > _FULL:
         raise TooDense
     return pattern.matrix()

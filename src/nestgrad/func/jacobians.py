@@ -123,10 +123,10 @@ def _by_columns(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: boo
         arguments.floating()
         n = sum(x.size for x in arguments.leaves)
         (start, stop), *ranges = _ranges(n, step) if n else [(0, 0)]
-        first, moved = _columns(name, f, arguments, start, stop, kwargs, has_aux)
+        first, moved = _columns(f, arguments, start, stop, kwargs, has_aux)
         chunks = [moved]
         for start, stop in ranges:
-            out, moved = _columns(name, f, arguments, start, stop, kwargs, has_aux)  # outputs and data beside them are let go of
+            out, moved = _columns(f, arguments, start, stop, kwargs, has_aux)  # outputs and data beside them are let go of
             same_outputs(name, (first.structure, first.shapes()), (out.structure, out.shapes()))
             chunks.append(moved)
         table = []
@@ -141,21 +141,37 @@ def _by_columns(name: str, f: Callable[..., Any], argnums: ArgNums, has_aux: boo
 
 
 def _columns(
-    name: str, f: Callable[..., Any], arguments: Arguments, start: int, stop: int, kwargs: dict[str, Any], has_aux: bool
+    f: Callable[..., Any], arguments: Arguments, start: int, stop: int, kwargs: dict[str, Any], has_aux: bool
 ) -> tuple[Outputs, list[Tensor]]:
     """The outputs, and columns ``start`` to ``stop`` of the Jacobian of each: its last axis is along the columns."""
     blocks = [(x, a, b) for x, (a, b) in zip(arguments.leaves, _blocks(arguments.leaves), strict=True)]
     units = [unit_vectors(x, b - a, start - a, stop - a) if start < b and a < stop else None for x, a, b in blocks]
-    if stop - start <= 1:
-        out, moved = pushed(f, arguments, [None if u is None else u[0] for u in units], kwargs, has_aux)
-        found = [None if t is None else t.reshape((*t.shape, 1)) for t in moved]
-    else:
-        with Run(name, arguments.leaves) as tape:
-            out, moved = pushed(f, arguments, [None if u is None else dressed(u, 0, tape) for u in units], kwargs, has_aux)
-            found = [None if t is None else undressed(name, t, tape, stop - start, -1) for t in moved]
-        out.leaves = [outside(x) for x in out.leaves]
-    differentiable(name, out.leaves, out.structure)
-    return out, [zeros(y, (*y.shape, stop - start), [y]) if t is None else outside(t) for y, t in zip(out.leaves, found, strict=True)]
+    out, found = pushed_along(f, arguments, units, stop - start, -1, kwargs, has_aux)
+    differentiable(arguments.name, out.leaves, out.structure)
+    return out, [zeros(y, (*y.shape, stop - start), [y]) if t is None else t for y, t in zip(out.leaves, found, strict=True)]
+
+
+def pushed_along(
+    f: Callable[..., Any],
+    arguments: Arguments,
+    directions: Sequence[Tensor | None],
+    n: int,
+    axis: int,
+    kwargs: dict[str, Any],
+    has_aux: bool,
+) -> tuple[Outputs, list[Tensor | None]]:
+    """The outputs, and the tangent of each along ``n`` directions, by one run on a batch of them. For a single one there is no batch.
+
+    Axis 0 of the directions is along them, and ``axis`` of the tangents. ``None`` for what stands still.
+    """
+    if n <= 1:
+        out, moved = pushed(f, arguments, [None if t is None else t[0] for t in directions], kwargs, has_aux)
+        return out, [None if t is None else t.expand_dims(axis) for t in moved]
+    with Run(arguments.name, arguments.leaves) as tape:
+        out, moved = pushed(f, arguments, [None if t is None else dressed(t, 0, tape) for t in directions], kwargs, has_aux)
+        found = [None if t is None else undressed(arguments.name, t, tape, n, axis) for t in moved]
+    out.leaves = [outside(x) for x in out.leaves]
+    return out, [None if t is None else outside(t) for t in found]
 
 
 def unit_vectors(like: Tensor, size: int, start: int, stop: int) -> Tensor:
