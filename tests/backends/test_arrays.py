@@ -184,7 +184,7 @@ SUMS = ["ij,jk->ik", "ij,jk->ki", "i,i->", "i,j->ij", "ij->ji", "ij->", "ij->j",
 @pytest.mark.parametrize("big", [1, 9])
 def test_einsum(b, rng, subscripts, big):
     if big > 1 and b.exact:
-        pytest.skip("slow")
+        pytest.skip("millions of products take minutes in fifty digits, and sums of few terms are the same code")
     sizes = dict(zip("ijklmb", [2, 3, 4, 5, 2, 3], strict=True))
     terms = subscripts.replace(" ", "").split("->")[0].split(",")
     xs = [rng.integers(-8, 8, [big * sizes[c] for c in term]) / 4 for term in terms]
@@ -206,7 +206,7 @@ def test_einsum_refuses_what_does_not_fit(b, subscripts, match):
 ])  # fmt: skip
 def test_long_sums_are_accurate(b, rng, shape, axes):
     if b.exact:
-        pytest.skip("slow")
+        pytest.skip("the sum of a million numbers takes long in fifty digits, and has no digits of a double to lose")
     x = rng.uniform(size=shape).astype(b.float)
     for keepdims in (False, True):
         want = np.sum(x.astype(np.longdouble), axis=axes, keepdims=keepdims).astype(np.float64)

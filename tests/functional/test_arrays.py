@@ -65,7 +65,7 @@ def test_bfloat16_stays():
 @pytest.mark.gpu
 def test_devices_stay():
     if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
+        pytest.skip("torch finds no CUDA device")
     x = torch.tensor([1.0, 2.0], device="cuda")
     for name in ALL:
         found = getattr(functional, name)(lambda x: (x * x).sum(), x, *([] if name in ("jacobian", "hessian", "vjp") else [x]))

@@ -25,7 +25,7 @@ def f(x):
 def test_on_a_device_as_on_the_cpu(way):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
+        pytest.skip("torch finds no CUDA device")
     found = WAYS[way](f, ng.TorchBackend(device="cuda", dtype="float64").tensor(POINTS))
     right = WAYS[way](f, ng.NumpyBackend().tensor(POINTS))
     assert str(found.device).startswith("cuda")
