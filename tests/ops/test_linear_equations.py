@@ -170,8 +170,8 @@ def test_one_matrix_with_a_batch_of_right_sides_is_factorised_once():
     np.testing.assert_allclose(got.numpy(), np.linalg.solve(matrix(3, 3), sides(50, 3).T).T, rtol=1e-13)
 
 
-def test_the_forward_laplacian_of_a_logarithm_of_a_determinant(double):
-    """Of ``log|det x|`` it is ``-|x^-1|^2`` in the sense of ``-tr(x^-1 x^-1)`` over pairs: by the inverse's formula."""
+def test_the_laplacians_of_a_logarithm_of_a_determinant_and_of_a_solution(double):
+    """Minus the sum of the squares of the inverse's entries; and that of a solution, by the derivative of the inverse."""
     a = matrix(3, 3)
     inverse = np.linalg.inv(a)
     directions = double.tensor(np.eye(9).reshape(9, 3, 3))
