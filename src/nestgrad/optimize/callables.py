@@ -1,6 +1,7 @@
 """A scalar function as what ``scipy.optimize.minimize`` takes: ``scipy_callables``."""
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 from nestgrad.errors import LevelError, ShapeError
@@ -95,7 +96,7 @@ class ScipyCallables:
         """
         point = self._vectors.taken("x", x)
         last, self._last = self._last, None  # serves once: what the function closes over may change from one step to the next
-        if last is not None and last[0] == _bytes(point) and len(args) == len(last[1]) and all(map(_same, args, last[1])):
+        if last is not None and last[0] == _bytes(point) and len(args) == len(last[1]) and all(map(is_, args, last[1])):
             return outside(last[2]()[0])
         return outside(grad(self._f)(point, *args))
 
@@ -149,7 +150,3 @@ def scalar(name: str, out: Any, like: Tensor) -> Tensor:
 def _bytes(x: Tensor) -> bytes:
     found: bytes = x.numpy().tobytes()
     return found
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b

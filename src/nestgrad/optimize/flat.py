@@ -5,7 +5,7 @@ from typing import Any
 
 from nestgrad.errors import ShapeError
 from nestgrad.func.run import Arguments, joined
-from nestgrad.func.trees import places, unflatten
+from nestgrad.func.trees import Structure, places, unflatten
 from nestgrad.levels.marks import NONE
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, make
@@ -105,12 +105,7 @@ class Parameters(Vectors):
 
     def tree(self, vector: Tensor) -> Any:
         """The parameters that a vector stands for, differentiably."""
-        found, start = [], 0
-        for x in self.leaves:
-            part = vector if x.size == self.size else vector[start : start + x.size]
-            found.append(part.reshape(x.shape).astype(x.dtype))
-            start += x.size
-        return unflatten(self._structure, found)
+        return tree(vector, self.leaves, self._structure)
 
     def unflatten(self, x: Any) -> Any:
         """Parameters of the structure, shapes, dtypes and backend of those that were given, with the entries of a vector from outside.
@@ -124,6 +119,16 @@ class Parameters(Vectors):
         """What a vector has to be, for people: with the parameters that it holds."""
         parts = [f"{place} {x.shape}".strip() for place, x in zip(places(self._structure), self.leaves, strict=True)]
         return f"{super().expected(*columns)}, the entries of {', '.join(parts[:6])}{', ...' * (len(parts) > 6)} end to end"
+
+
+def tree(vector: Tensor, like: Sequence[Tensor], structure: Structure) -> Any:
+    """The entries of a vector in a structure of leaves, of the shapes and dtypes of others, differentiably."""
+    found, start = [], 0
+    for x in like:
+        part = vector if x.size == vector.size else vector[start : start + x.size]
+        found.append(part.reshape(x.shape).astype(x.dtype))
+        start += x.size
+    return unflatten(structure, found)
 
 
 def outside(x: Tensor) -> Array:

@@ -8,9 +8,9 @@ from nestgrad.func import grad, vjp, vmap
 from nestgrad.func.home import of
 from nestgrad.func.mapping import checked_chunk
 from nestgrad.func.run import as_leaf, differentiable, joined
-from nestgrad.func.trees import flatten, unflatten
+from nestgrad.func.trees import flatten
 from nestgrad.optimize.callables import scalar
-from nestgrad.optimize.flat import Parameters, Vectors, outside
+from nestgrad.optimize.flat import Parameters, Vectors, outside, tree
 from nestgrad.tensor import Tensor
 
 __all__ = ["gauss_newton_operator", "hessian_operator", "jacobian_operator"]
@@ -155,11 +155,7 @@ class _Linearised:
 
     def tree(self, vector: Tensor) -> Any:
         """Outputs of the function with the entries of a vector."""
-        found, start = [], 0
-        for x in self._leaves:
-            found.append(vector[start : start + x.size].reshape(x.shape).astype(x.dtype))
-            start += x.size
-        return unflatten(self._structure, found)
+        return tree(vector, self._leaves, self._structure)
 
 
 def _operator(linalg: Any, rows: Vectors, columns: Vectors, times: Linear, transposed: Linear, chunk_size: int | None) -> Any:
