@@ -38,17 +38,7 @@ class Linalg(Along):
         Raises:
             SingularMatrixError: If a pivot is 0.
         """
-        rank, n = len(self.shape(x)), self.shape(x)[-1]
-        wide = max(rank, len(self.shape(y)))
-        y = self.reshape(y, (*(1,) * (wide - len(self.shape(y))), *self.shape(y)))
-        lead = self.shape(self.add(self.sum(x, (rank - 2, rank - 1), True), self.sum(y, (wide - 2, wide - 1), True)))[:-2]
-        found = self._elimination(x, n, sides=self.broadcast_to(y, (*lead, *self.shape(y)[-2:])))
-        if any(self.to_numpy(self.eq(pivot, 0)).any() for pivot in found.pivots):
-            raise singular("solve", self.shape(x))
-        order = self.mul(self._identity(x), 0)
-        for place in found.places:  # the row of the pivot has become that of its column
-            order = self.add(order, self.cast(self._transposed(place), self.dtype(x)))
-        return self.matmul(order, found.sides)
+        return self._solved("solve", x, y)
 
     def inv(self, x: Value) -> Value:
         """The inverse of each matrix in the last two axes.
@@ -56,7 +46,21 @@ class Linalg(Along):
         Raises:
             SingularMatrixError: If a pivot is 0.
         """
-        return self.solve(x, self._identity(x))
+        return self._solved("inv", x, self._identity(x))
+
+    def _solved(self, name: str, x: Value, y: Value) -> Value:
+        """``solve``, for the op of that name."""
+        rank, n = len(self.shape(x)), self.shape(x)[-1]
+        wide = max(rank, len(self.shape(y)))
+        y = self.reshape(y, (*(1,) * (wide - len(self.shape(y))), *self.shape(y)))
+        lead = self.shape(self.add(self.sum(x, (rank - 2, rank - 1), True), self.sum(y, (wide - 2, wide - 1), True)))[:-2]
+        found = self._elimination(x, n, sides=self.broadcast_to(y, (*lead, *self.shape(y)[-2:])))
+        if any(self.to_numpy(self.eq(pivot, 0)).any() for pivot in found.pivots):
+            raise singular(name, self.shape(x))
+        order = self.mul(self._identity(x), 0)
+        for place in found.places:  # the row of the pivot has become that of its column
+            order = self.add(order, self.cast(self._transposed(place), self.dtype(x)))
+        return self.matmul(order, found.sides)
 
     def _identity(self, x: Value) -> Value:
         """The identity matrix of as many rows, in the dtype."""
@@ -157,8 +161,8 @@ class Linalg(Along):
         *lead, n, _ = self.shape(found.places[0])
         line, axis = self._upto(n), len(lead)
         orders = []
-        for spread, summed in ((self.reshape(line, (n, 1)), (n, 1)), (line, (n,))):
-            at = [self.sum(self.where(place, self.reshape(spread, summed), 0), (axis, axis + 1)) for place in found.places]
+        for numbers in (self.reshape(line, (n, 1)), line):
+            at = [self.sum(self.where(place, numbers, 0), (axis, axis + 1)) for place in found.places]
             orders.append(self.concat(*(self.reshape(p, (*lead, 1)) for p in at), axis=axis))
         return orders[0], orders[1]
 
