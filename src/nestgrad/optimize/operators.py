@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.errors import BackendError, LevelError
+from nestgrad.dependence import sparse_arrays
+from nestgrad.errors import LevelError
 from nestgrad.func import grad, vjp, vmap
 from nestgrad.func.home import of
 from nestgrad.func.mapping import checked_chunk
@@ -185,10 +186,7 @@ def _linalg(name: str) -> Any:
     Raises:
         BackendError: If it is not installed.
     """
-    try:
-        from scipy.sparse import linalg
-    except ImportError as error:
-        raise BackendError(
-            f'{name}: needs SciPy, whose LinearOperator it returns, and SciPy is not installed ({error}). Try pip install "nestgrad[scipy]"'
-        ) from error
+    sparse_arrays(name)
+    from scipy.sparse import linalg
+
     return linalg
