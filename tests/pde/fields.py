@@ -1,4 +1,4 @@
-"""Fields as SymPy expressions, from which both our functions and the right values are made; and points."""
+"""Fields as SymPy expressions, from which both our functions and the right values are made; points; and all operators."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 
 import nestgrad as ng
+from nestgrad import pde
 
 X = sympy.symbols("x0:4", real=True)
 x, y, z, w = X
@@ -28,6 +29,19 @@ VECTORS: dict[int, list[Any]] = {
 
 FIRST = ["auto", "reverse", "forward"]
 SECOND = ["auto", "reverse", "forward", "taylor"]
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "gradient": pde.gradient,
+    "jacobian": pde.jacobian,
+    "divergence": pde.divergence,
+    "curl": pde.curl,
+    "laplacian": pde.laplacian,
+    "hessian_diag": pde.hessian_diag,
+    "value_gradient_laplacian": pde.value_gradient_laplacian,
+    "biharmonic": pde.biharmonic,
+    "directional": lambda f, **options: pde.directional(f, [1.0, 2.0], 3, **options),
+}
+"""For points of two coordinates."""
 
 _OURS = {name: getattr(ng, name) for name in ("sin", "cos", "exp", "tanh", "log", "sqrt")}
 

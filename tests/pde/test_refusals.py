@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from fields import FIRST, SECOND
+from fields import FIRST, OPERATORS, SECOND
 
 import nestgrad as ng
 from nestgrad import pde
@@ -15,17 +15,6 @@ from nestgrad.errors import ArgumentError, DTypeError, IndexRangeError, LevelErr
 AT = np.array([[0.3, -0.5], [1.0, 2.0], [0.1, 0.2]])
 SQUARES = lambda x: (x**2).sum()
 
-OPERATORS = {
-    "gradient": pde.gradient,
-    "jacobian": pde.jacobian,
-    "divergence": pde.divergence,
-    "curl": pde.curl,
-    "laplacian": pde.laplacian,
-    "hessian_diag": pde.hessian_diag,
-    "value_gradient_laplacian": pde.value_gradient_laplacian,
-    "biharmonic": pde.biharmonic,
-    "directional": lambda f, **options: pde.directional(f, 0, 2, **options),
-}
 METHODS = {name: FIRST if name in ("gradient", "jacobian", "divergence", "curl") else SECOND for name in OPERATORS}
 EACH = [(name, method) for name in OPERATORS for method in METHODS[name]]
 
