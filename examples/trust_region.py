@@ -52,7 +52,8 @@ def main() -> None:
     long_way, short_way = 1.5 * math.pi, -0.5 * math.pi
     band = scipy_callables(energy, ng.tensor(equator(long_way)))
     eigenvalues = np.linalg.eigvalsh(band.hess(band.x0))
-    print(f"the long way: gradient {abs(band.jac(band.x0)).max():.0e}, lowest eigenvalues {eigenvalues[0]:.6f} {eigenvalues[1]:.6f}")
+    print(f"the long way: gradient {abs(band.jac(band.x0)).max():.0e}; {eigenvalues.size} eigenvalues, the lowest ", end="")
+    print(f"{eigenvalues[0]:.6f} and {eigenvalues[1]:.6f}")
     assert abs(band.jac(band.x0)).max() < 1e-14
     assert np.allclose(eigenvalues, spectrum(long_way), rtol=0, atol=1e-13)
     assert (eigenvalues < 0).sum() == 1

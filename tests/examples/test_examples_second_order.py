@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 import sympy
-from running import relative_error, run
+from running import figure, relative_error, run
 from scipy.optimize import least_squares
 
 import nestgrad as ng
@@ -26,16 +26,32 @@ def theta(example):
 
 def test_gauss_newton_reaches_five_digits_in_75_steps(tmp_path):
     printed = run("burgers_gauss_newton", "--steps", "75", "--tolerance", "1e-5", "--no-compare", "--out", "picture.png", cwd=tmp_path)
-    assert relative_error(printed) < 1e-5
+    assert relative_error(printed) <= 3 * figure(r"\| 75 steps \| {}") < 1e-5
+    assert figure("for {} parameters", printed) == figure("Jacobian by the {} parameters")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("steps", [75, 100])
+@pytest.mark.parametrize("seed", range(5))
+def test_gauss_newton_with_other_seeds_is_as_near_as_the_page_tells(seed, steps, tmp_path):
+    options = ("--steps", str(steps), "--tolerance", "1e-5", "--seed", str(seed), "--no-compare", "--out", "picture.png")
+    assert relative_error(run("burgers_gauss_newton", *options, cwd=tmp_path)) <= 3 * figure(rf"\| {steps} steps \| \S+ \| \S+ to {{}}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
 def test_gauss_newton_reaches_six_digits_with_its_defaults_and_lbfgs_does_not(seed, tmp_path):
     printed = run("burgers_gauss_newton", "--seed", str(seed), "--out", "picture.png", cwd=tmp_path)
-    assert relative_error(printed) < 1e-6
-    assert float(printed.split("relative error ")[1].split()[0]) > 1e-5
+    assert relative_error(printed) <= 3 * figure(r"\| 150 steps, the default \| \S+ \| \S+ to {}") < 1e-6
+    assert figure("seconds: relative error {}", printed) > figure(r"in the time of 150 steps \| more than {}")
+
+
+@pytest.mark.slow
+def test_gauss_newton_resolves_the_front_of_small_viscosity(tmp_path):
+    settings = ("--nu", "0.00318309886", "--points", "4000", "--tolerance", "1e-5", "--no-compare", "--out", "picture.png")
+    printed = run("burgers_gauss_newton", *settings, cwd=tmp_path)
+    assert relative_error(printed) <= 3 * figure("The relative L2 error was {} after 150") < 1e-5
 
 
 def test_gauss_newton_runs_on_torch_and_says_what_it_missed(gauss_newton, monkeypatch, capsys, tmp_path):

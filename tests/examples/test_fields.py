@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 from numpy.polynomial import Polynomial, legendre
-from running import run
+from running import as_told, run
 from scipy.special import factorial, lpmv
 
 import nestgrad as ng
@@ -42,6 +42,26 @@ def test_an_example_says_what_it_missed(name, few, example, monkeypatch):
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *few, "--tolerance", "1e-9"])
     with pytest.raises(AssertionError, match=r"the error is \S+, expected less than 1e-09; try more --"):
         example(name).main()
+
+
+SEEDS = {
+    "biharmonic_plate": [
+        (r"Levy's series \| \S+ \| {}", "in the L2 norm {}", 3),
+        (r"\| the deflection in the middle \| \S+ \| {}", "errors: deflection in the middle {}", 10),
+        (r"bending moment in the middle \| \S+ \| {}", "moment in the middle {}", 3),
+        (r"clamped plate's deflection in the middle \| \S+ \| {}", "clamped plate in the middle {}", 3),
+    ],
+    "kuramoto_sivashinsky": [(r"and between \S+ and {} over", "L2 error {}", 3), (r"in \d+ to {} Newton steps", "after {} Newton", 1.2)],
+}
+"""What the page tells of the largest number of all seeds."""
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("name", SEEDS)
+def test_other_seeds_do_not_lead_further_away_than_the_page_tells(name, seed, example, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--seed", str(seed)])
+    example(name).main()
+    as_told(SEEDS[name], capsys.readouterr().out)
 
 
 # --- the plate
@@ -222,7 +242,8 @@ def test_the_trial_solution_vanishes_on_the_sphere(poisson, example):
 
 @pytest.mark.slow
 def test_ten_dimensions_are_solved_to_four_digits(tmp_path):
-    assert run("poisson_ten_dimensions", "--points", "2000", "--steps", "300", "--tolerance", "1e-4", cwd=tmp_path)
+    printed = run("poisson_ten_dimensions", "--points", "2000", "--steps", "300", "--tolerance", "1e-4", cwd=tmp_path)
+    as_told([("after 40 steps, {} with 2,000 points", "L2 error {} at", 3)], printed)
 
 
 # --- surfaces
