@@ -1,5 +1,7 @@
 """What tests of all rooms share. A folder, or a module, with other backends has a ``base`` of its own."""
 
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,3 +16,17 @@ def base(request: pytest.FixtureRequest) -> Any:
         pytest.importorskip("torch")
         return TorchBackend(dtype="float64")
     return NumpyBackend()
+
+
+@pytest.fixture
+def peak() -> Callable[[Callable[[], Any]], tuple[Any, int]]:
+    """``peak(run)``: what it returns, and the most bytes that Python's own count saw meanwhile."""
+
+    def peak(run: Callable[[], Any]) -> tuple[Any, int]:
+        tracemalloc.start()
+        try:
+            return run(), tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return peak

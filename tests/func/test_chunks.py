@@ -1,6 +1,5 @@
 """``chunk_size``: the same numbers, in as much memory as a chunk needs, whatever is built row by row, column by column or by samples."""
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -75,36 +74,27 @@ BIG: dict[str, tuple[Callable[[int | None], Any], int]] = {
 
 
 @pytest.mark.parametrize("name", BIG)
-def test_memory_is_that_of_a_chunk_and_the_result(name):
+def test_memory_is_that_of_a_chunk_and_the_result(peak, name):
     """A tenth of the directions takes about a tenth of what all take, and no more than that beside the result."""
     run, copies = BIG[name]
-    whole, part = _peak(lambda: run(None)), _peak(lambda: run(N // 10))
+    (_, part), (_, whole) = peak(lambda: run(N // 10)), peak(lambda: run(None))
     result = N * N * 8
     assert part < whole / 10 * 1.5 + copies * result, f"{part / result:.1f} results instead of {whole / result:.1f}"
 
 
-def _peak(run: Callable[[], Any]) -> int:
-    run()
-    tracemalloc.start()
-    try:
-        run()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_rows_of_a_hessian_come_in_chunks_too():
+def test_rows_of_a_hessian_come_in_chunks_too(peak):
     """Of a function with many outputs: a batch of all its rows would be a hundred times a row."""
     f = lambda x: deep(x) * ng.tensor(np.ones(N))
     run = lambda c: func.hessian(lambda x: f(x * np.ones(N)), chunk_size=c)(1.0)
-    np.testing.assert_allclose(run(10).numpy(), run(None).numpy(), rtol=1e-12)
-    assert _peak(lambda: run(10)) < _peak(lambda: run(None)) / 4
+    (part, less), (whole, most) = peak(lambda: run(10)), peak(lambda: run(None))
+    np.testing.assert_allclose(part.numpy(), whole.numpy(), rtol=1e-12)
+    assert less < most / 4
 
 
-def test_data_beside_the_output_is_kept_once():
+def test_data_beside_the_output_is_kept_once(peak):
     """Each run returns some; that of the first counts."""
     f = lambda x: (x.sin(), np.zeros(100_000))
-    assert _peak(lambda: func.jacfwd(f, has_aux=True, chunk_size=1)(np.ones(40))) < 4 * 800_000
+    assert peak(lambda: func.jacfwd(f, has_aux=True, chunk_size=1)(np.ones(40)))[1] < 4 * 800_000
 
 
 @pytest.mark.parametrize("kind", ["jacfwd", "hessian", "vmap"])
