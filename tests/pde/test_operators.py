@@ -125,6 +125,16 @@ def test_the_directions_of_order_four_are_a_cubature(d):
     assert max(abs(float(c)) for c in rest.coeffs()) < 1e-15
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_no_fewer_directions_would_do(d):
+    """The fourth derivatives of a fourth power, as a matrix over pairs of coordinates, have rank 1; those of the length's have this."""
+    s = sympy.symbols(f"s0:{d}")
+    pairs = [(i, k) for i in range(d) for k in range(i + 1)]
+    power = sum(a * a for a in s) ** 2
+    matrix = sympy.Matrix([[sympy.diff(power, *(s[i] for i in (*p, *q))) for q in pairs] for p in pairs])
+    assert matrix.rank() == len(pde.collapsed._EVEN[d - 1][0])
+
+
 @pytest.mark.parametrize("method", SECOND)
 def test_more_coordinates_than_are_taken_at_once(base, method):
     """Laplacian of sum of cubes and of a product of neighbours, in 150 dimensions."""
