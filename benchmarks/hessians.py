@@ -67,7 +67,7 @@ def sparse_rows() -> list[list[str]]:
 
 
 def memory_rows() -> list[list[str]]:
-    """Megabytes beyond the result that a dense Hessian takes at its worst moment, whole and in chunks."""
+    """Megabytes beyond the result that a dense Hessian takes at its worst moment, in chunks and whole: the larger peak comes later."""
     x = ng.tensor(np.random.default_rng(0).uniform(-1.5, 1.5, CHUNKED))
     rows = []
     for step in (CHUNK, None):
@@ -90,7 +90,10 @@ def report() -> str:
         f"\nThe sparse Hessian of a chain of {CHAIN:,} (target: 1,000 milliseconds the first time, with pattern and colours), and the "
         f"diagonal of that of a separable function of {SEPARABLE:,}, milliseconds:\n"
     )
-    memory = "\nMemory of a dense Hessian beyond the result, megabytes (target in chunks: 60), by Python's count and by the system's:\n"
+    memory = (
+        "\nMemory of a dense Hessian beyond the result, megabytes (target in chunks: 60), by Python's count and by how much the system's peak "
+        "grew, which is less by what earlier runs had given back:\n"
+    )
     return "\n".join(
         [
             "The dense Hessian of Rosenbrock's function, milliseconds, float64 (target: 1 at most):\n",
