@@ -91,8 +91,8 @@ def report() -> str:
         f"diagonal of that of a separable function of {SEPARABLE:,}, milliseconds:\n"
     )
     memory = (
-        "\nMemory of a dense Hessian beyond the result, megabytes (target in chunks: 60), by Python's count and by how much the system's peak "
-        "grew, which is less by what earlier runs had given back:\n"
+        "\nMemory of a dense Hessian beyond the result, megabytes (target in chunks: 60), by Python's count and by how much the system's "
+        "peak grew, which is less by what earlier runs had given back:\n"
     )
     return "\n".join(
         [
