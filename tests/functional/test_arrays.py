@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from user_functions import ALL, SCALAR, VECTOR, inputs, mapped, numbers, same, tensors, theirs, torched, vector_for
+from user_functions import ALL, SCALAR, VECTOR, inputs, leaves, mapped, numbers, same, tensors, theirs, torched, vector_for
 
 import nestgrad as ng
 from nestgrad import functional
 from nestgrad.errors import ConversionError, FunctionalTypeError
 
 KINDS = {"Tensor": (tensors, ng.Tensor), "NumPy": (lambda tree: tree, np.ndarray), "torch": (torched, torch.Tensor)}
-
-
-def leaves(tree):
-    return [x for part in tree for x in leaves(part)] if isinstance(tree, tuple) else [tree]
 
 
 def args_for(name, func, given, convert):

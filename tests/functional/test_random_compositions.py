@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import assume, given, strategies as st
 from random_functions import MIXED, RandomFunction, functions, of_jax, of_nestgrad, of_torch, runs
-from user_functions import ALL, SECOND, mapped
+from user_functions import ALL, SECOND, leaves, mapped
 
 import nestgrad as ng
 from nestgrad import functional
@@ -44,10 +44,6 @@ def vector(name: str, f: RandomFunction, dtype: str = "float64") -> list[Any]:
     like = f.over(of_nestgrad(base))(*map(base.tensor, f.inputs)) if name == "vjp" else f.inputs
     rng = np.random.default_rng(len(f.steps))
     return [mapped(lambda x: rng.uniform(-1, 1, x.shape).astype(dtype), like)]
-
-
-def leaves(tree: Any) -> list[Any]:
-    return [x for part in tree for x in leaves(part)] if isinstance(tree, tuple) else [tree]
 
 
 def same(found: Any, expected: Any, story: Any, rtol: float = 1e-9) -> None:

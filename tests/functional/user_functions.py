@@ -54,6 +54,11 @@ def mapped(convert: Any, tree: Any) -> Any:
     return tuple(mapped(convert, part) for part in tree) if isinstance(tree, tuple) else convert(tree)
 
 
+def leaves(tree: Any) -> list[Any]:
+    """All that there is in nested tuples."""
+    return [x for part in tree for x in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
 def tensors(tree: Any) -> Any:
     """As Tensors."""
     return mapped(ng.tensor, tree)
