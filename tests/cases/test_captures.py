@@ -221,14 +221,6 @@ def test_53_three_products_recover_a_tridiagonal_hessian(stack):
     assert np.count_nonzero(found) == 148
 
 
-def test_53_a_sparse_hessian_stores_its_nonzeros_only(base):
-    compute = ng.sparse.sparse_hessian(_chain)
-    found = compute(base.tensor(np.linspace(-1.0, 1.0, 50)))
-    assert found.nnz == 148 and compute.products == 3
-    check(found[[0, 49, 0, 24], [0, 49, 1, 25]], [11.246747454039268, 11.246747454039268, -0.21111732307350262, 0.9999997398002178])
-    check(found.trace(), 190.33339597292587)
-
-
 def test_54_the_eighth_derivative_by_nesting(orders):
     check(orders(lambda x: x.sin().exp(), 0.0, 8)[7], 217.0)
 

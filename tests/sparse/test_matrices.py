@@ -34,15 +34,11 @@ class Counting(ng.NumpyBackend):
         return out
 
 
-def test_53_the_chain_of_fifty_takes_three_products():
+def test_a_chain_runs_in_three_directions_with_or_without_its_pattern():
     base = Counting()
     f = sparse_hessian(chain, check=False)
     found = f(base.tensor(np.linspace(-1.0, 1.0, 50)))
     assert found.nnz == 148 and f.products == 3 and set(base.directions) == {3}
-    assert np.allclose([found[0, 0], found[49, 49]], 11.246747454039268, rtol=1e-14)
-    assert np.isclose(found[0, 1], -0.21111732307350262, rtol=1e-14)
-    assert np.isclose(found[24, 25], 0.9999997398002178, rtol=1e-14)
-    assert np.isclose(found.trace(), 190.33339597292587, rtol=1e-14)
     for compute, directions in (
         (f, {3}),
         (sparse_hessian(chain, pattern=f.pattern, check=False), {3}),
@@ -281,7 +277,7 @@ def test_without_scipy_the_error_says_what_to_install():
 
 
 def test_a_chain_of_ten_thousand_takes_well_under_a_second():
-    """Pattern, colours and products; about 0.15 s on one thread, of which a second call takes 0.02 s."""
+    """Pattern, colours and products the first time; products alone the second."""
     x = np.linspace(-1.0, 2.0, 10_000)
     compute, spent = sparse_hessian(chain), []
     for _ in range(2):
