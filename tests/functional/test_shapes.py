@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-import torch
-from user_functions import inputs, numbers, same, tensors, theirs
+from user_functions import constant, inputs, numbers, same, tensors, theirs
 
 import nestgrad as ng
 from nestgrad import functional
@@ -11,7 +10,7 @@ from nestgrad import functional
 PAIR = [
     ("T -> T", lambda x: x.exp(), ((2, 3),), False),
     ("T -> scalar", lambda x: x.exp().sum(), ((2, 3),), False),
-    ("scalar -> T", lambda x: x * torch_or_ours(x), ((),), False),
+    ("scalar -> T", lambda x: x * constant([1.0, 2.0], x), ((),), False),
     ("scalar -> scalar", lambda x: x.exp(), ((),), False),
     ("(T,) -> T", lambda x: x.exp(), ((2,),), True),
     ("T -> (T,)", lambda x: (x.exp(),), ((2,),), False),
@@ -20,11 +19,6 @@ PAIR = [
     ("T -> (T, T)", lambda x: (x.exp(), x.sum()), ((2,),), False),
     ("(T, T) -> (T, T)", lambda x, y: (x.exp(), x.sum() * y), ((2,), (3, 1)), True),
 ]
-
-
-def torch_or_ours(x):
-    """Two constants, over the library of ``x``."""
-    return torch.tensor([1.0, 2.0], dtype=torch.float64) if isinstance(x, torch.Tensor) else ng.tensor([1.0, 2.0])
 
 
 @pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from user_functions import ALL, SECOND, tensors, torched
+from user_functions import ALL, SECOND, constant, tensors, torched
 
 import nestgrad as ng
 from nestgrad import functional
@@ -13,19 +13,10 @@ X, V = np.array([1.0, 2.0]), np.array([0.5, -1.0])
 M = np.array([[2.0, 1.0], [1.0, 3.0]])
 
 
-def one(x):
-    """A number that depends on nothing."""
-    return torch.ones((), dtype=torch.float64) if isinstance(x, torch.Tensor) else ng.tensor(1.0)
-
-
-def matrix(x):
-    return torch.tensor(M) if isinstance(x, torch.Tensor) else ng.tensor(M)
-
-
 FUNCTIONS = {
     "input 1 is not used": lambda x, y: x.pow(3).sum(),
     "input 0 is not used": lambda x, y: y.pow(3).sum(),
-    "constant": lambda x: one(x),
+    "constant": lambda x: constant(1.0, x),
     "detached": lambda x: x.detach().sum(),
     "linear": lambda x: (2 * x).sum(),
     "linear in one input": lambda x, y: x.pow(3).sum() + (3 * y).sum(),
@@ -37,7 +28,7 @@ FUNCTIONS = {
     "bilinear": lambda x, y: (x * y).sum(),
 }
 VECTORS = {
-    "output 1 is constant": lambda x: (x.exp(), one(x)),
+    "output 1 is constant": lambda x: (x.exp(), constant(1.0, x)),
     "an output for each input": lambda x, y: (x.exp(), y.exp()),
     "no output for input 1": lambda x, y: (x.exp(), x.sin()),
     "linear, and not": lambda x: (x.exp(), 2 * x),
@@ -145,7 +136,7 @@ def test_strict_does_not_ask_how_it_is_computed(strategy, vectorize):
 
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_a_quadratic_function_is_allowed_however_it_is_written(create_graph):
-    ways = [lambda x: x.pow(2).sum(), lambda x: (x * x).sum(), lambda x: x @ matrix(x) @ x, lambda x: x.sum() ** 2]
+    ways = [lambda x: x.pow(2).sum(), lambda x: (x * x).sum(), lambda x: x @ constant(M, x) @ x, lambda x: x.sum() ** 2]
     for func in ways:
         x, v = ng.tensor(X), ng.tensor(V)
         functional.hessian(func, x, strict=True, create_graph=create_graph)

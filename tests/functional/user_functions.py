@@ -69,6 +69,11 @@ def torched(tree: Any) -> Any:
     return mapped(torch.tensor, tree)
 
 
+def constant(values: Any, like: Any) -> Any:
+    """A constant over the library of ``like``."""
+    return torch.tensor(values, dtype=torch.float64) if isinstance(like, torch.Tensor) else ng.tensor(values)
+
+
 def theirs(name: str, func: Any, given: Any, *args: Any, **kwargs: Any) -> Any:
     """What torch.autograd.functional gives."""
     return getattr(torch.autograd.functional, name)(func, torched(given), *(torched(a) for a in args), **kwargs)
