@@ -1,4 +1,4 @@
-"""What a product with a Hessian costs, in operations, as the page on SciPy's solvers says: they are counted, so no tolerance is for noise."""
+"""What products with a Hessian cost, in operations, as the page on SciPy's solvers says. They are counted: no bound is wide for noise."""
 
 import numpy as np
 import pytest
