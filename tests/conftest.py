@@ -1,5 +1,6 @@
 """What tests of all rooms share. A folder, or a module, with other backends has a ``base`` of its own."""
 
+import gc
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestgrad.backends import NumpyBackend, TorchBackend
+from nestgrad.levels.reverse.node import Node
 
 
 @pytest.fixture(params=["numpy", "torch"])
@@ -30,3 +32,9 @@ def peak() -> Callable[[Callable[[], Any]], tuple[Any, int]]:
             tracemalloc.stop()
 
     return peak
+
+
+@pytest.fixture
+def nodes() -> Callable[[], int]:
+    """``nodes()``: how many nodes of graphs are alive, whoever holds them."""
+    return lambda: sum(type(thing) is Node for thing in gc.get_objects())

@@ -1,6 +1,5 @@
 """``scipy_callables`` and ``flat``: values worked out elsewhere, PyTorch's Hessian, and SciPy's minimisers on every backend."""
 
-import gc
 import sys
 from collections import OrderedDict
 from typing import Any
@@ -14,7 +13,6 @@ import nestgrad as ng
 from nestgrad import func
 from nestgrad.backends import TorchBackend
 from nestgrad.errors import ConversionError, DTypeError, LevelError, ShapeError
-from nestgrad.levels.reverse.node import Node
 from nestgrad.optimize import flat, scipy_callables
 
 W, B, X = [[0.5, -0.3], [0.8, 0.1]], [0.1, -0.2], [0.4, -0.9]
@@ -255,7 +253,7 @@ def test_a_mistake_is_a_typed_error(run, error, match):
         run(scipy_callables(layer, {"W": np.array(W), "b": np.array(B)}))
 
 
-def test_one_run_is_kept_and_no_more():
+def test_one_run_is_kept_and_no_more(nodes):
     """The graph of the last value, until its gradient is asked for."""
     c = scipy_callables(rosenbrock, START)
     c.jac(c.x0)
@@ -271,7 +269,3 @@ def test_one_run_is_kept_and_no_more():
     c.fun(c.x0)
     del c
     assert nodes() == before
-
-
-def nodes() -> int:
-    return sum(type(thing) is Node for thing in gc.get_objects())
