@@ -1,0 +1,1 @@
+"""Compiled functions: a program, optimised, run by an executor."""

@@ -1,0 +1,5 @@
+"""Executors: from a program to a function of raw arrays that runs it."""
+
+from nestgrad.compiled.executors.replay import replay
+
+__all__ = ["replay"]
