@@ -22,6 +22,8 @@ class Factories:
 
     level: int = 0
     inner: Any = None
+    watchers: tuple[Any, ...] = ()
+    """Of a base backend: who watches all that runs over it; see ``nestgrad.levels.watching``."""
     _dressed: "Dressed | None" = None
     _dressing: tuple[Any, ...] = ()
 

@@ -10,11 +10,12 @@ from nestgrad.levels.explain import NATIVE, explained
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.reverse.record import recorder
+from nestgrad.levels.watching import Methods
 from nestgrad.ops import TABLE, Kind, Op
 from nestgrad.ops.shapes import NUMBERS
 
 
-class Dressed:
+class Dressed(Methods):
     """Ops over one base backend, at any depth: the ``b`` of every rule.
 
     A method is made when it is first asked for and kept as an attribute, so a call finds it without any look-up of ours. What is not an
@@ -26,27 +27,26 @@ class Dressed:
     """
 
     def __init__(self, base: Any, table: Mapping[str, Op] = TABLE) -> None:
-        self.base = base
-        self.table = table
+        super().__init__(base, table)
         self.shape = _shape_of(base)
         self.dtype = _dtype_of(base)
-        self._own: dict[Op, Callable[..., Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)
         if op is None:
             return getattr(self.base, name)
-        method = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
-        setattr(self, name, method)
-        return method
+        return self.kept(op, self._made)
 
     @cached_property
     def bare(self) -> "Bare":
         """The same ops for values of which it is known that they wear no coats."""
         return Bare(self.base, self.table)
 
+    def _made(self, op: Op) -> Callable[..., Any]:
+        return self.asked(op, self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op))
+
     def _recorded(self, op: Op) -> Callable[..., Any]:
-        base = op.of(self.base)
+        base = self.raw(op)
         if op.variadic:
             return partial(self._variadic, op, base)
         if op.results:
@@ -68,8 +68,9 @@ class Dressed:
             raise explained(error, op, xs, params, self.shape) from error
 
     def _composite(self, op: Op) -> Callable[..., Any]:
-        fast, function = getattr(self.base, op.name, None) if op.native is None else op.of(self.base), op.function
+        function = op.function
         assert function is not None
+        fast = self.raw(op) if op.native is not None or getattr(self.base, op.name, None) is not None else None
         if fast is None:
             return partial(function, self)
 
@@ -110,10 +111,11 @@ class Dressed:
     def own(self, op: Op) -> Callable[..., Any]:
         """An op that is in no table, as a method. Those of any number of arguments may be made by the thousand, so they are not kept."""
         if op.variadic:
-            return self._recorded(op)
-        if op not in self._own:
-            self._own[op] = self._composite(op) if op.kind is Kind.COMPOSITE else self._recorded(op)
-        return self._own[op]
+            return self._made(op)
+        method: Callable[..., Any] | None = self._own.get(op)
+        if method is None:
+            method = self._own[op] = self._made(op)
+        return method
 
     def read(self, p: Any) -> Any:
         """The raw value of ``p``, after the check that nobody has written into it."""
@@ -125,15 +127,13 @@ class Dressed:
         return f"dressed {self.base!r}"
 
 
-class Bare:
+class Bare(Methods):
     """Ops over one base backend on raw values: the ``b`` of the rules where nothing wears a coat. They are the base's own functions."""
 
     def __init__(self, base: Any, table: Mapping[str, Op]) -> None:
-        self.base = base
-        self.table = table
+        super().__init__(base, table)
         self.shape = _shape_of(base)  # which knows Python numbers, too
         self.bare = self
-        self._own: dict[Op, Any] = {}
 
     def run(self, op: Op, args: Sequence[Any], params: tuple[Any, ...]) -> Any:
         """An op on raw arrays."""
@@ -144,20 +144,24 @@ class Bare:
         assert op.native is not None
         method: Callable[..., Any] | None = self._own.get(op)
         if method is None:
-            method = op.native(self)
+            method = self.observed(op, op.native(self))
             if not op.variadic:
                 self._own[op] = method
         return method
 
     def __getattr__(self, name: str) -> Any:
         op = self.table.get(name)
-        if op is not None and op.kind is Kind.COMPOSITE and getattr(self.base, name, None) is None:
-            assert op.function is not None
-            method: Any = partial(op.function, self)
-        else:
-            method = getattr(self.base, name)
+        if op is not None:
+            return self.kept(op, self._made)
+        method: Any = getattr(self.base, name)
         setattr(self, name, method)
         return method
+
+    def _made(self, op: Op) -> Callable[..., Any]:
+        if op.kind is Kind.COMPOSITE and getattr(self.base, op.name, None) is None:
+            assert op.function is not None
+            return partial(op.function, self)
+        return self.raw(op)
 
 
 def _shape_of(base: Any) -> Callable[[Any], tuple[int, ...]]:

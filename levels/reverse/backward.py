@@ -5,6 +5,7 @@ dropped when it has gone to all parents of its node, unless somebody has looked 
 """
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +15,7 @@ from nestgrad.levels.checkpointing import cool
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Node
 from nestgrad.levels.reverse.visits import Visits, early, settled, surveyed
+from nestgrad.levels.watching import steps, watched
 from nestgrad.ops.shapes import sum_to
 
 _age = attrgetter("age")
@@ -182,11 +184,12 @@ class Pass:
         try:
             nodes = sorted(needed, key=_age, reverse=True)
             into = dict.fromkeys(needed, self.b)
+            follow = partial(steps, self) if watched(self.b.base) else self.follow
             if self.regions is None:
-                self._follow(nodes, into, free)
+                follow(nodes, into, free)
             else:
                 into.update(dict.fromkeys(more, self.b))
-                self.regions.follow(nodes, into, self.cotangents, lambda lot, into: self._follow(lot, into, free))
+                self.regions.follow(nodes, into, self.cotangents, lambda lot, into: follow(lot, into, free))
         except BaseException:
             self._restart()  # half a pass must not be added to by the next
             raise
@@ -194,7 +197,7 @@ class Pass:
             if Remade.ever:
                 cool()
 
-    def _follow(self, nodes: list[Node], into: dict[Node, Any], free: bool) -> None:
+    def follow(self, nodes: list[Node], into: dict[Node, Any], free: bool) -> None:
         """Pass cotangents along every edge that leads ``into`` one of some nodes, by the backend that is given for it, and that has not
         been followed. The youngest node is the first."""
         cotangents, sent, asked, of = self.cotangents, self.sent, self.asked, into.get

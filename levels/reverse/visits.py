@@ -112,8 +112,10 @@ class Reader:
         if name not in TABLE:
             return method
 
-        def op(*args: Any, **params: Any) -> Any:
-            return method(*[a.value if a.__class__ is Remade else a for a in args], **params)
+        dressed = self._dressed
+
+        def op(*args: Any, **params: Any) -> Any:  # by name: a method that is watched is another one
+            return getattr(dressed, name)(*[a.value if a.__class__ is Remade else a for a in args], **params)
 
         setattr(self, name, op)
         return op
@@ -131,12 +133,12 @@ class Later:
         if name not in TABLE:
             return method
 
-        region = self._region
+        dressed, region = self._dressed, self._region
 
         def op(*args: Any, **params: Any) -> Any:
             region.later = True
             try:
-                return method(*args, **params)
+                return getattr(dressed, name)(*args, **params)
             finally:
                 region.later = False
 
