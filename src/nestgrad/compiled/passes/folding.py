@@ -49,5 +49,5 @@ def _constant(step: Instruction, found: dict[Any, Any]) -> bool:
     variables = [a for a in step.operands if a.__class__ is Variable]
     if not variables or TABLE.get(step.op.name) is not step.op or step.op.results or not all(a in found for a in variables):
         return False
-    most: int = max(_SMALL, *(prod(a.shape) for a in variables))
-    return prod(step.out.shape) <= most
+    most = max(_SMALL, *(prod(a.shape) for a in variables))
+    return bool(prod(step.out.shape) <= most)
