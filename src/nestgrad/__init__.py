@@ -24,7 +24,9 @@ from nestgrad import (
     sparse as sparse,
 )
 from nestgrad.backends import NumpyBackend as NumpyBackend, get_backend as get_backend
+from nestgrad.compiled import jit as jit
 from nestgrad.custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp, define as define
+from nestgrad.diagnostics import Profiled as Profiled, detect_anomaly as detect_anomaly, profile as profile
 from nestgrad.functions import *
 from nestgrad.levels import (
     Autodiff as Autodiff,
@@ -45,8 +47,8 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 _OWN = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "functional", "implicit", "linalg", "nn", "optimize", "pde", "random", "sparse", "checkpoint",
-    "define", "custom_vjp", "custom_jvp",
+    "errors", "func", "functional", "implicit", "linalg", "nn", "optimize", "pde", "random", "sparse", "checkpoint", "jit",
+    "define", "custom_vjp", "custom_jvp", "detect_anomaly", "profile", "Profiled",
 ]
 globals()["__all__"] = _OWN + vars(functions)["__all__"]  # not assigned: mypy would take a sum that it cannot read for an empty list
 

@@ -20,7 +20,7 @@ _DEPTH = 4
 _MANY = 100
 """How many entries of a list, or of the attributes of an object, to look at."""
 
-_OF = "__nestgrad_of__"
+OF = "__nestgrad_of__"
 """Attribute of a transformed function: the function that it is made of."""
 
 _DATA = frozenset({bool, int, float, complex, str, bytes, type(None)})
@@ -50,14 +50,14 @@ def home(f: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 def of(f: Callable[..., Any], transformed: Callable[..., Any]) -> Callable[..., Any]:
     """``transformed``, which holds nothing but ``f``."""
-    transformed.__dict__[_OF] = f
+    transformed.__dict__[OF] = f
     return transformed
 
 
 def _within(x: Any, depth: int, seen: set[int]) -> Any:
     """The dressed backend of the first Tensor or stack that ``x`` is or holds, or ``None``."""
-    while isinstance(x, FunctionType) and _OF in x.__dict__:
-        x = x.__dict__[_OF]
+    while isinstance(x, FunctionType) and OF in x.__dict__:
+        x = x.__dict__[OF]
     if isinstance(x, Handle):
         return x.b
     if isinstance(x, Factories):

@@ -9,7 +9,7 @@ from nestgrad.func.trees import Structure, flatten, parted, places, shown
 from nestgrad.functions.shaping import concat
 from nestgrad.levels.base import Coat, Tape, running
 from nestgrad.levels.coats import bare, on, tied, variable
-from nestgrad.levels.marks import NONE, Marks, left, opened
+from nestgrad.levels.marks import NONE, Marks, entering, left, opened
 from nestgrad.levels.mixing import fitted, settle
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, constant, is_floating, is_scalar, make, named
@@ -134,7 +134,7 @@ def as_leaf(name: str, x: Any, b: Any) -> Tensor:
 
 def renewed(x: Tensor, tapes: tuple[Tape, ...] = ()) -> tuple[Any, Marks]:
     """Value and marks of an argument, as a variable of its own: on ``tapes``, and on all that track it."""
-    value, marks = opened(x.value, x.marks)
+    value, marks = entering(*opened(x.value, x.marks))
     return variable(value, tapes, tuple(x.shape)), marks
 
 

@@ -9,7 +9,7 @@ from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.coats import bare, constant, transparent, variable, within, without, worn
 from nestgrad.levels.level import Level
-from nestgrad.levels.marks import NONE, left, opened
+from nestgrad.levels.marks import NONE, entering, left, opened
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.traced.wire import Wire
 from nestgrad.tensor.gradients import Gradients
@@ -173,7 +173,7 @@ def as_variable(x: Handle, tapes: Sequence[Tape]) -> "Tensor":
     """
     value, marks = x.value, x.marks
     if isinstance(value, Coat) or marks:
-        value, marks = opened(value, marks)
+        value, marks = entering(*opened(value, marks))
     if not x.b.base.is_floating(bare(value) if isinstance(value, Coat) else value):
         raise DTypeError(
             f"requires_grad: got dtype {x.b.dtype(value)}; expected a floating one, since integers and booleans have no derivative. "

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, LevelError
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.coats import bare, on, worn
 from nestgrad.levels.marks import left, opened
 from nestgrad.tensor.handle import Handle, make, meet
@@ -48,6 +48,8 @@ def leave(level: Any, name: str, y: Any, take: Callable[[Coat | None, Any], Sequ
         raise LevelError(f"{name}: got {what}; expected a Tensor over {level.base!r}")
     value, marks = opened(y.value, y.marks)
     tape: Tape = level.meant([coat.tape for coat in worn(value)])
+    if (trace := tracing.get()) is not None:
+        trace.refuse_opaque(name, tape)
     if on(value, tape) is None:
         if whole and tape in marks:
             raise LevelError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import CoupledError, LevelError, NotConnectedError, NotTrackedError, ShapeError
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.coats import alike, tied, worn
 from nestgrad.levels.marks import NONE, Moment, join, left
 from nestgrad.levels.mixing import fitted, settle
@@ -139,12 +139,19 @@ class Gradients:
 
     def _place(self, x: "Tensor") -> Tracked | None:
         """The coat of ``x`` on the youngest tape that tracks both it and the root; its outermost one if there is no such tape."""
-        coats = [coat for coat in worn(_tensor(x).value) if isinstance(coat, Tracked)]
+        coats = [coat for coat in worn(self._seen(x)) if isinstance(coat, Tracked)]
         return next((coat for coat in coats if coat.tape in self._tapes), coats[0] if coats else None)
+
+    def _seen(self, x: "Tensor") -> Any:
+        """The value of ``x``; where a trace with levels is running and the root is inside, as it is inside."""
+        value, trace = _tensor(x).value, tracing.get()
+        if trace is None or any(coat.tape in self._tapes for coat in worn(value)):
+            return value
+        return trace.bring(value)
 
     def _common(self, x: "Tensor") -> Tracked | None:
         """The coat of ``x`` on the youngest tape that tracks both it and the root."""
-        coat, tapes = _tensor(x).value, self._tapes
+        coat, tapes = self._seen(x), self._tapes
         while isinstance(coat, Coat):
             if coat.tape in tapes and isinstance(coat, Tracked):
                 return coat
@@ -177,6 +184,8 @@ class Gradients:
         at = self._on(coat.tape)
         if not at.passing.reaches(coat.node):
             raise self._unreached(x, coat.tape)
+        if coat.tape.trace is not None:
+            coat.tape.trace.check_history(coat.node, at.passing.reaches)
         result = at.result(x, at.passing.cotangent(coat.node))
         if self._check:
             self._independent(x, coat.tape, coat.node)
@@ -187,7 +196,7 @@ class Gradients:
         assert self._root is not None
         for wire in (c for c in worn(x.value) if isinstance(c, Wire)):
             wire.recording.check("grad")
-        coats = [c for c in worn(x.value) if isinstance(c, Tracked) and (c.tape in self._tapes or not c.tape.closed)]
+        coats = [c for c in worn(self._seen(x)) if isinstance(c, Tracked) and (c.tape in self._tapes or not c.tape.closed)]
         if not coats:
             return _not_tracked(x)
         for coat in coats:

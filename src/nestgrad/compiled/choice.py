@@ -1,0 +1,31 @@
+"""Which executor runs the programs over a base backend."""
+
+from collections.abc import Callable
+from typing import Any
+
+from nestgrad.compiled.executors import replay
+from nestgrad.compiled.passes import optimized
+from nestgrad.errors import BackendError
+from nestgrad.levels.traced.program import Compiler, Function, Program
+
+EXECUTORS: dict[str, Compiler] = {"replay": replay}
+"""By the names that users know."""
+
+
+def chosen(name: str, base: Any) -> str:
+    """The executor that ``name`` means for a base backend: itself, unless it is ``"auto"``."""
+    if name == "auto":
+        return "replay"
+    if name not in EXECUTORS:
+        raise BackendError(f"jit: got executor={name!r}; expected one of {', '.join(map(repr, ('auto', *EXECUTORS)))}")
+    return name
+
+
+def compiler(name: str) -> Compiler:
+    """The optimiser, followed by the executor of that name."""
+    executor: Callable[[Program], Function] = EXECUTORS[name]
+
+    def compile_(program: Program) -> Function:
+        return executor(optimized(program))
+
+    return compile_

@@ -1,0 +1,215 @@
+"""``Entry``: one trace of a function, for calls of one signature, and how a call runs its program."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nestgrad.compiled.guards import Guards
+from nestgrad.compiled.signature import Pattern, pattern, ranks
+from nestgrad.errors import TraceError
+from nestgrad.func.trees import Structure, flatten, unflatten
+from nestgrad.levels.base import Tape, now, running, tracing
+from nestgrad.levels.coats import without, worn
+from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
+from nestgrad.levels.mixing import fitted
+from nestgrad.levels.reverse.node import Tracked
+from nestgrad.levels.traced.call import invoke
+from nestgrad.levels.traced.inside import Inside, Left
+from nestgrad.levels.traced.program import Compiler, Program, Variable
+from nestgrad.tensor.handle import Handle, is_scalar, make, named
+
+Removed = tuple[frozenset[Tape], ...]
+"""For each input the tapes that are taken off it for one output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How one output lives on levels.
+
+    Attributes:
+        number: Which output of the program it is.
+        reached: By tape (as it was when the function was traced), the numbers of the inputs that it depends on there.
+        marks: By tape likewise: whether the function itself has marked it, and the moment.
+    """
+
+    number: int
+    reached: dict[Tape, frozenset[int]]
+    marks: dict[Tape, tuple[bool, Moment]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A traced function.
+
+    Attributes:
+        program: What it computes.
+        outputs: How its outputs live.
+        structure: What the function returned, with leaves for outputs and for ``plain``.
+        plain: The leaves that are no arrays, by position.
+        guards: What the function closes over, as it was.
+        pattern: Of the arguments and of what is closed over.
+        noted: Marks of what is closed over.
+        asked: The stacks that the function used, with the tapes that they had.
+        order: The ranks of births of all these tapes.
+        mixed: Whether there are floating dtypes beside that of Python numbers.
+    """
+
+    program: Program
+    outputs: tuple[Output, ...]
+    structure: Structure
+    plain: dict[int, Any]
+    guards: Guards
+    pattern: Pattern
+    noted: tuple[Marks, ...]
+    asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
+    order: tuple[int, ...]
+    mixed: bool
+
+    def found(self, values: Sequence[Any], marks: Sequence[Marks], given: Pattern) -> Pattern | None:
+        """The pattern of a call's arguments, which is ``given``, with what is closed over; ``None`` where the trace is not for it."""
+        captured = self.program.captured
+        if captured or self.noted:
+            given = pattern([*values, *(tensor.value for tensor in captured)], [*marks, *self.noted])
+            if given.key != self.pattern.key:
+                return None
+        if self.asked and given.tapes and _births(given, map(_current, self.asked)) != self.order:
+            return None
+        return given
+
+    def run(self, b: Any, values: Sequence[Any], marks: Sequence[Marks], found: Pattern) -> Any:
+        """What the function returns for arguments of its signature; ``found`` is their pattern, with what is closed over."""
+        given = [*values, *(tensor.value for tensor in self.program.captured)]
+        if not found.tapes and not self.asked:
+            return self._unflatten([make(b, p, NONE) for p in invoke(b, self.program, given)])
+        tapes = dict(zip(self.pattern.tapes, found.tapes, strict=True))
+        for then, here in zip(self.asked.values(), map(_current, self.asked), strict=True):
+            tapes.update(zip(then, here, strict=True))
+        answers: dict[Removed, Sequence[Any]] = {}
+        outs = []
+        for out in self.outputs:
+            removed = self._removed(out, given, tapes)
+            if removed not in answers:
+                undressed = [without(p, off) if off else p for p, off in zip(given, removed, strict=True)]
+                answers[removed] = invoke(b, self.program, undressed)
+            value = answers[removed][out.number]
+            outs.append(make(b, *fitted(value, self._marks(out, marks, tapes))))
+        return self._unflatten(outs)
+
+    def _removed(self, out: Output, given: Sequence[Any], tapes: dict[Tape, Tape]) -> Removed:
+        kept = {tapes[tape]: numbers for tape, numbers in out.reached.items()}
+        return tuple(
+            frozenset(coat.tape for coat in worn(p) if isinstance(coat, Tracked) and i not in kept.get(coat.tape, ()))
+            for i, p in enumerate(given)
+        )
+
+    def _marks(self, out: Output, given: Sequence[Marks], tapes: dict[Tape, Tape]) -> Marks:
+        marks = NONE
+        for tape, (own, moment) in out.marks.items():
+            here = tapes.get(tape, tape)  # of what is closed over it is always the same
+            if own:
+                marks = join(marks, {here: Moment(now(), *moment.words)})
+            for m in () if own else (*given, *self.noted):
+                if here in m:
+                    marks = join(marks, {here: m[here]})
+        return marks
+
+    def _unflatten(self, outs: list[Any]) -> Any:
+        if self.plain:
+            rest = iter(outs)
+            outs = [self.plain[k] if k in self.plain else next(rest) for k in range(len(outs) + len(self.plain))]
+        return unflatten(self.structure, outs)
+
+
+def traced(
+    f: Callable[..., Any],
+    b: Any,
+    given: tuple[Sequence[Any], Sequence[Marks]],
+    arguments: Callable[[Sequence[Any]], Any],
+    compiler: Compiler,
+    guards: Callable[[], Guards],
+    scalar: Any,
+) -> Entry:
+    """Trace a function.
+
+    Args:
+        f: Of what ``arguments`` makes of Tensors: positional and named ones.
+        b: The backend over dressed values.
+        given: The values of the inputs, and their marks.
+        arguments: From inputs to the function's arguments.
+        compiler: The program's.
+        guards: Makes the guards.
+        scalar: The dtype that Python numbers have become, if there are any.
+
+    Raises:
+        TraceError: If the function returns what is no array, writes into what it closes over, or asks for numbers.
+        LevelError: If what it returns lives on a level that was made inside.
+    """
+    before = guards()
+    number = max((coat.tape.number for p in given[0] for coat in worn(p)), default=0) + 1
+    recording = Inside(b.base, "jit", number, compiler)
+    recording.begin()
+    tokens = running.set(recording.tape), tracing.set(recording)
+    try:
+        inside = [make(b, recording.argument(p), recording.moved(m)) for p, m in zip(*given, strict=True)]
+        args, kwargs = arguments(inside)
+        result = f(*args, **kwargs)
+        reason = before.changed()
+        if reason:
+            raise TraceError(
+                f"jit: the function changed what it closes over while it was traced ({reason}); expected it to return what it computes, "
+                "because a program that runs again has no such effect. Try to return the new value, and assign it outside"
+            )
+        return _entry(b, recording, result, before, given, scalar)
+    finally:
+        running.reset(tokens[0])
+        tracing.reset(tokens[1])
+        recording.abandon()
+
+
+def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[Sequence[Any], Sequence[Marks]], scalar: Any) -> Entry:
+    leaves, structure = flatten(result)
+    plain = {k: x for k, x in enumerate(leaves) if is_scalar(x)}
+    left = [_leave(b, recording, k, x) for k, x in enumerate(leaves) if k not in plain]
+    reached = [frozenset[Variable]().union(*out.reached.values()) for out in left]
+    program = recording.program([(out.value, NONE) for out in left], partial(make, b, marks=NONE), reached=reached)
+    numbers = {v: k for k, v in enumerate(recording.order)}
+    outputs = tuple(
+        Output(
+            k,
+            {tape: frozenset(numbers[v] for v in vs) for tape, vs in out.reached.items()},
+            {tape: (moment > recording.started, moment) for tape, moment in out.marks.items()},
+        )
+        for k, out in enumerate(left)
+    )
+    noted = tuple(recording.noted.values())
+    found = pattern([*given[0], *(tensor.value for tensor in program.captured)], [*given[1], *noted])
+    asked = dict(recording.asked)
+    mixed = scalar is not None and any(program.floating(v) and v.dtype != scalar for v in _variables(program))
+    return Entry(program, outputs, structure, plain, guards, found, noted, asked, _births(found, asked.values()), mixed)
+
+
+def _leave(b: Any, recording: Inside, k: int, x: Any) -> Left:
+    if not isinstance(x, Handle) and b.base.accepts(x):
+        x = make(b, b.base.asarray(x), NONE)
+    if not isinstance(x, Handle) or x.b.base != b.base:
+        what = f"a Tensor over {x.b.base!r}" if isinstance(x, Handle) else named(x)
+        raise TraceError(f"jit: the function returned {what} as output {k}; expected Tensors over {b.base!r}, or numbers")
+    return recording.leave(*opened(x.value, x.marks))
+
+
+def _variables(program: Program) -> Iterator[Variable]:
+    """All of them, but those that hold several results."""
+    yield from program.inputs
+    yield from (v for v, _ in program.constants)
+    yield from (step.out for step in program.instructions if not isinstance(step.out.dtype, tuple))
+
+
+def _current(tapes: tuple[Tape, ...]) -> tuple[Tape, ...]:
+    """What the tapes of a stack are where a function is called."""
+    outer = running.get()
+    return tapes if outer is None or tapes[0].birth > outer.birth else outer.above(tapes)
+
+
+def _births(found: Pattern, asked: Iterable[tuple[Tape, ...]]) -> tuple[int, ...]:
+    return ranks(tape.birth for tapes in (found.tapes, *asked) for tape in tapes)
