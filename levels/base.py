@@ -12,6 +12,9 @@ now = count(1).__next__
 running: ContextVar["Tape | None"] = ContextVar("running", default=None)
 """Tape of the innermost transform that is running in this context."""
 
+tracing: ContextVar[Any] = ContextVar("tracing", default=None)
+"""The trace that replaces the levels of arguments by stand-ins (``levels/traced/inside.py``), if one is running in this context."""
+
 
 class Tape:
     """The identity of a level.
@@ -24,9 +27,10 @@ class Tape:
         closed: Whether the transform that made it has ended. Its marks then mean nothing, and its coats count as what is inside them.
         stand_ins: Of a running transform: the tapes that stand in for older ones, above it.
         outer: Of a transform: the one that was running when it began.
+        trace: Of a trace with levels, and of what stands in for levels in it: that trace. What meets a value there is brought in first.
     """
 
-    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "policy", "records", "stand_ins")
+    __slots__ = ("__weakref__", "birth", "closed", "name", "number", "outer", "policy", "records", "stand_ins", "trace")
 
     def __init__(self, name: str, number: int, records: bool = True, policy: Any = None) -> None:
         self.birth: float = now()
@@ -37,6 +41,7 @@ class Tape:
         self.closed = False
         self.outer = running.get()
         self.stand_ins: dict[Tape, Tape] = {}
+        self.trace: Any = None
 
     def above(self, tapes: tuple["Tape", ...]) -> tuple["Tape", ...]:
         """The tapes of a stack (innermost first) as they are while this transform runs: those made before it anew, above it.

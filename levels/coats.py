@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from nestgrad.errors import LevelError
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked, connection, identity, leaves
 
@@ -123,6 +123,9 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
     """
     if not isinstance(root, Coat) or root.__class__ is Remade:
         return g
+    trace = tracing.get()
+    if trace is not None and trace.holds(g):
+        root = trace.bring(root)
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
         return g.mapped(lambda part: tied(part, root, g.under(shape)))
     if isinstance(root, Tracked):

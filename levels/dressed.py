@@ -96,6 +96,11 @@ class Dressed(Methods):
             if isinstance(a, Coat) and (youngest is None or a.tape.birth > youngest.tape.birth):
                 youngest = a
         assert youngest is not None
+        trace = youngest.tape.trace
+        if trace is not None:
+            inside = [trace.bring(a) for a in args]
+            if any(x is not a for x, a in zip(inside, args, strict=True)):
+                return self.run(op, inside, params)
         if op.on is not None:
             for kind, rule in op.on.items():
                 if isinstance(youngest, kind):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nestgrad.levels.base import Coat, Tape, now
+from nestgrad.levels.base import Coat, Tape, now, tracing
 from nestgrad.levels.coats import within, without
 
 Marks = Mapping[Tape, "Moment"]
@@ -56,6 +56,12 @@ def left(p: Any, tapes: Iterable[Tape], marks: Marks, story: str) -> Marks:
                 if tape not in marks or marks[tape] < moment:
                     marks = {**marks, tape: Moment(moment, story)}
     return marks
+
+
+def entering(p: Any, marks: Marks) -> tuple[Any, Marks]:
+    """A value as it is in the trace with levels that is running, if one is."""
+    trace = tracing.get()
+    return (p, marks) if trace is None else (trace.bring(p), trace.moved(marks))
 
 
 def opened(p: Any, marks: Marks) -> tuple[Any, Marks]:

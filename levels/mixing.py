@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.coats import oldest, without
 from nestgrad.levels.marks import NONE, Marks, join, left, opened
 
 
 def settle(values: Sequence[Any], marks: Sequence[Marks]) -> tuple[list[Any], Marks]:
     """The values as they may meet, and the marks of what is made of them."""
+    trace = tracing.get()
+    if trace is not None:
+        values, marks = trace.brought(values, marks)
     meeting = []
     union = NONE
     for p, m in zip(values, marks, strict=True):

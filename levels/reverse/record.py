@@ -49,7 +49,7 @@ def _source(op: Op) -> str:
     else:
         lines += _several(op)
     coats = " or ".join(f"isinstance({a}, _Coat)" for a in args)
-    lines += [f"    if {coats}: return _mixed(_OP, ({''.join(a + ', ' for a in args)}), ({''.join(p + ', ' for p in op.params)}))"]
+    lines += [f"    if {coats}: return {_mixed(op)}"]
     return "\n".join([*lines, *_raw(op, args, "    ", "return"), f"  return {op.name}"])
 
 
@@ -73,6 +73,11 @@ def _inside(op: Op, values: tuple[str, ...], pad: str) -> list[str]:
     ]
 
 
+def _mixed(op: Op) -> str:
+    """The call of the way for all kinds of coats."""
+    return f"_mixed(_OP, ({''.join(a + ', ' for a in op.arguments)}), ({''.join(p + ', ' for p in op.params)}))"
+
+
 def _call(op: Op, values: tuple[str, ...]) -> str:
     return ", ".join((*values, *op.params))
 
@@ -86,6 +91,7 @@ def _pair(op: Op) -> list[str]:
         "      if y.__class__ is _Tracked:",
         "        if y.tape is _tape:",
         *both,
+        f"        if _tape.trace is not None or y.tape.trace is not None: return {_mixed(op)}",
         "        if y.tape.birth > _tape.birth:",
         "          _tape = y.tape",
         *("  " + line for line in only_y),
@@ -113,9 +119,10 @@ def _several(op: Op) -> list[str]:
         lines += [
             f"    if {a}.__class__ is _Tracked:",
             f"      if _tape is None or {a}.tape.birth > _tape.birth: _tape = {a}.tape",
-            f"    elif isinstance({a}, _Coat): return _mixed(_OP, ({', '.join(op.arguments)},), ({''.join(p + ', ' for p in op.params)}))",
+            f"    elif isinstance({a}, _Coat): return {_mixed(op)}",
         ]
-    lines += ["    if _tape is not None:", "      _edges = ()", "      _lo = 1 << 63"]
+    lines += ["    if _tape is not None:", f"      if _tape.trace is not None: return {_mixed(op)}"]
+    lines += ["      _edges = ()", "      _lo = 1 << 63"]
     for i, a in enumerate(op.arguments):
         lines += [
             f"      if {a}.__class__ is _Tracked and {a}.tape is _tape:",

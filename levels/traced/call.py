@@ -24,7 +24,7 @@ def invoke(b: Any, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
     """The outputs of a program for values of all its inputs, the captured ones too, in coats of any levels."""
     coats = [p for p in values if isinstance(p, Coat)]
     if not coats:
-        return program.run(b, values)
+        return program.evaluate(b, values)
     youngest = max(coats, key=lambda coat: coat.tape.birth)
     rule = _RULES.get(type(youngest))
     return program.run(b, values) if rule is None else rule(b, program, youngest.tape, values)
@@ -75,7 +75,7 @@ def _pullback(
         reached[:] = [i for i, g in found.items() if g is not None]
         return [_cast(b, found[i], program.inputs[i].dtype) for i in reached]
 
-    made = recorded(program.base, "reverse", examples, f)
+    made = recorded(program.base, "reverse", examples, f, program.compiler)
     return made, tuple(reached)
 
 
@@ -104,7 +104,7 @@ def _pushforward(program: Program, moving: tuple[int, ...], examples: Sequence[A
         moved[:] = [j for j, (_, t) in enumerate(pairs) if t is not None]
         return [*(out for out, _ in pairs), *(pairs[j][1] for j in moved)]
 
-    made = recorded(program.base, "forward", examples, f)
+    made = recorded(program.base, "forward", examples, f, program.compiler)
     return made, tuple(moved)
 
 
@@ -135,7 +135,7 @@ def _expansion(
         kept[:] = [tuple(k for k, term in enumerate(terms) if k and term is not None) for terms in found]
         return [terms[k] for terms, ks in zip(found, kept, strict=True) for k in (0, *ks)]
 
-    made = recorded(program.base, "taylor", examples, f)
+    made = recorded(program.base, "taylor", examples, f, program.compiler)
     return made, tuple(kept)
 
 
@@ -167,7 +167,7 @@ def _together(program: Program, n: int, here: Sequence[bool], examples: Sequence
         kept[:] = [isinstance(out, Batch) and out.tape is tape for out in outs]
         return [out.value if mine else out for out, mine in zip(outs, kept, strict=True)]
 
-    made = recorded(program.base, "batched", examples, f)
+    made = recorded(program.base, "batched", examples, f, program.compiler)
     return made, tuple(kept)
 
 

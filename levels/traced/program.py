@@ -5,12 +5,13 @@ and ``item``, which takes one result of an op that has several.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import constant, tied
+from nestgrad.levels.explain import NATIVE
 from nestgrad.levels.marks import Marks
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import Kind, Op, Rule
@@ -21,7 +22,13 @@ FIXED = Op("item", Kind.CONSTANT, ("x",), ("k",), (), (), None, False, Samples((
 """The operations that are not in the table. The last two take one of several results: that has a derivative, and that has none."""
 
 
-@dataclass(frozen=True, slots=True)
+Function = Callable[..., tuple[Any, ...]]
+"""Of raw arrays, one for each input, to one for each output."""
+
+Compiler = Callable[["Program"], Function]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Variable:
     """A place in a program, with the shape and the dtype of every value that comes to stand there; of several results tuples of these.
 
@@ -42,8 +49,8 @@ class Variable:
     def typed(self) -> str:
         """``"v3: float64[2, 3]"``."""
         if isinstance(self.dtype, tuple):
-            return f"{self}: ({', '.join(map(_kind, self.dtype, self.shape))})"
-        return f"{self}: {_kind(self.dtype, self.shape)}"
+            return f"{self}: ({', '.join(map(typed, self.dtype, self.shape))})"
+        return f"{self}: {typed(self.dtype, self.shape)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +74,10 @@ class Instruction:
     def __str__(self) -> str:
         params = (f"{name}={shown(value)}" for name, value in zip(self.op.params, self.params, strict=True))
         return f"{self.out.typed} = {self.op.name}({', '.join([*map(str, self.operands), *params])})"
+
+    def renamed(self, new: Mapping[Variable, Variable]) -> "Instruction":
+        """The same op of other variables."""
+        return Instruction(self.op, tuple([new[a] if isinstance(a, Variable) else a for a in self.operands]), self.params, new[self.out])
 
     @property
     def followed(self) -> Iterator[Variable]:
@@ -115,6 +126,8 @@ class Program:
     marks: tuple[Marks, ...] = ()
     arguments: tuple[Any, ...] = ()
     structure: Any = None
+    compiler: "Compiler | None" = None
+    """What makes a function of raw arrays of this program and of its derivatives; ``None``: they run op by op."""
     derived: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Programs that were made of this one: its derivatives."""
 
@@ -175,6 +188,47 @@ class Program:
                 outs[j] = tied(outs[j], given[i], self.outputs[j].shape)
         return tuple(outs)
 
+    def evaluate(self, b: Any, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs for raw arrays as all inputs, the captured ones too, by the function that the compiler makes, if there is one."""
+        if self.compiler is None:
+            return self.run(b, values)
+        function: Function = self.derive("function", lambda: self.compiler and self.compiler(self))
+        try:
+            return function(*values)
+        except NATIVE:
+            return self.run(b, values)  # op by op, which tells what the matter is
+
+    def rewritten(
+        self,
+        instructions: Sequence[Instruction],
+        outputs: Sequence[Variable],
+        constants: Iterable[tuple[Variable, Any]] | None = None,
+    ) -> "Program":
+        """A program of the same inputs, with other instructions.
+
+        What the outputs do not need is left out, variables are numbered anew (inputs keep their numbers), and the last reads are found.
+
+        Args:
+            instructions: In an order in which everything is defined before it is read. Variables are told apart as objects, whatever
+                their numbers are, and their ``last`` is not read.
+            outputs: As many as before.
+            constants: Variables with their arrays; those of this program if it is ``None``.
+        """
+        steps, alive = needed(instructions, outputs)
+        kept = [(v, array) for v, array in (self.constants if constants is None else constants) if v in alive]
+        order = [*self.inputs, *(v for v, _ in kept), *(step.out for step in steps)]
+        new = {v: Variable(k, v.shape, v.dtype) for k, v in enumerate(order)}
+        made = [step.renamed(new) for step in steps]
+        found = tuple(new[v] for v in outputs)
+        return replace(
+            self,
+            inputs=tuple(new[v] for v in self.inputs),
+            constants=tuple((new[v], array) for v, array in kept),
+            instructions=ending(made, found),
+            outputs=found,
+            derived={},
+        )
+
     @property
     def connected(self) -> tuple[frozenset[int], ...]:
         """For each output, numbers of the inputs that it depends on."""
@@ -209,6 +263,17 @@ def needed(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> 
     return kept[::-1], alive
 
 
+def ending(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> tuple[Instruction, ...]:
+    """The instructions, each with a note of what is not read after it."""
+    alive = {v.number for v in outputs}
+    made = []
+    for step in reversed(instructions):
+        read = {a.number for a in step.operands if isinstance(a, Variable)}
+        made.append(replace(step, last=tuple(sorted(read - alive))))
+        alive |= read
+    return tuple(reversed(made))
+
+
 def behind(
     variable: Variable, instructions: Iterable[Instruction], links: Mapping[Variable, Iterable[Variable]] | None = None
 ) -> set[Variable]:
@@ -234,7 +299,8 @@ def shown(value: Any) -> str:
     return str(value).removeprefix("torch.") if not isinstance(value, (str, float)) else repr(value)
 
 
-def _kind(dtype: Any, shape: tuple[int, ...]) -> str:
+def typed(dtype: Any, shape: tuple[int, ...]) -> str:
+    """``"float64[2, 3]"``."""
     return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
 
 

@@ -8,7 +8,6 @@ than the trace and differentiate are not under a wire: an argument comes in with
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -19,7 +18,7 @@ from nestgrad.levels.marks import NONE, Marks, left, opened
 from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.shared import Shared
-from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable, behind, needed
+from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Compiler, Instruction, Program, Variable, behind, ending, needed
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import Op
 
@@ -37,11 +36,15 @@ class Recording:
     Attributes:
         tape: Its identity, which the wires wear. While a function is traced, it is the running transform's.
         ended: Whether the program is complete. What is left of the wires raises from then on.
+        order: Then, the variables of the inputs, captured ones too, in the order of the program's.
     """
 
-    def __init__(self, base: Any, name: str, number: int = 0) -> None:
+    def __init__(
+        self, base: Any, name: str, number: int = 0, compiler: Compiler | None = None, tape: "TraceTape | None" = None
+    ) -> None:
         self.base = base
-        self.tape = TraceTape(name, number, records=False)
+        self.compiler = compiler
+        self.tape = TraceTape(name, number, records=False) if tape is None else tape
         self.ended = False
         self._inputs: list[Variable] = []
         self._captured: dict[Any, tuple[Variable, Any]] = {}
@@ -49,6 +52,7 @@ class Recording:
         self._steps: list[Instruction] = []
         self._links: dict[Variable, list[Variable]] = {}
         self._count = 0
+        self.order: tuple[Variable, ...] = ()
 
     def begin(self) -> None:
         """From now on, until it ends, what the program must not depend on silently is refused in this context."""
@@ -105,6 +109,7 @@ class Recording:
         tensor: Callable[[Any], Any] = lambda p: p,
         arguments: tuple[Any, ...] = (),
         structure: Any = None,
+        reached: Sequence[Iterable[Variable]] = (),
     ) -> Program:
         """End the trace.
 
@@ -112,6 +117,7 @@ class Recording:
             outputs: Values and their marks.
             tensor: What the captured values are to become.
             arguments, structure: The nested structures of what comes in and out.
+            reached: For each output, inputs that it depends on, if only with zero derivative, beside those that the trace knows.
         """
         self.check("program")
         self.tape.close()
@@ -120,20 +126,21 @@ class Recording:
         self.ended = True
         steps, alive = needed(self._steps, found)
         sources = [behind(v, self._steps, self._links) for v in found]
+        for source, more in zip(sources, reached, strict=False):
+            source.update(more)
         captured = [(v, p) for v, p in self._captured.values() if v in alive.union(*sources)]
         constants = [(v, array) for v, array, _ in self._constants.values() if v in alive]
         inputs = [*self._inputs, *(v for v, _ in captured)]
+        self.order = tuple(inputs)
         order = [*inputs, *(v for v, _ in constants), *(step.out for step in steps)]
         new = {v: Variable(k, v.shape, v.dtype) for k, v in enumerate(order)}
-        instructions = [
-            Instruction(s.op, tuple(new[a] if isinstance(a, Variable) else a for a in s.operands), s.params, new[s.out]) for s in steps
-        ]
+        instructions = [step.renamed(new) for step in steps]
         return Program(
             self.base,
             tuple(new[v] for v in inputs),
             tuple(tensor(p) for _, p in captured),
             tuple((new[v], array) for v, array in constants),
-            _ending(instructions, [new[v] for v in found]),
+            ending(instructions, [new[v] for v in found]),
             tuple(new[v] for v in found),
             tuple(
                 frozenset(new[v].number for v in inputs if v in source) - {v.number for v in behind(new[out], instructions)}
@@ -142,6 +149,7 @@ class Recording:
             tuple(marks for _, marks in left_here),
             arguments,
             structure,
+            self.compiler,
         )
 
     def _left(self, p: Any, marks: Marks) -> tuple[Any, Marks]:
@@ -172,7 +180,7 @@ class Recording:
                 array = self.base.asarray(self.base.dressed.read(p)) if isinstance(p, Coat) else p  # others may write into shared memory
                 self._constants[id(p)] = self._variable(p), array, p  # with p, so that no other value gets its id
             return self._constants[id(p)][0]
-        key = _identity(p)
+        key = identity_of(p)
         if key not in self._captured:
             self._captured[key] = self._variable(p), p
         return self._captured[key][0]
@@ -281,7 +289,9 @@ def wire(recording: Recording, value: Any, variable: Variable) -> Wire:
     return coat
 
 
-def recorded(base: Any, name: str, examples: Iterable[Any], f: Callable[[list[Any]], Sequence[Any]]) -> Program:
+def recorded(
+    base: Any, name: str, examples: Iterable[Any], f: Callable[[list[Any]], Sequence[Any]], compiler: Compiler | None = None
+) -> Program:
     """The program of a function of values.
 
     Args:
@@ -289,23 +299,13 @@ def recorded(base: Any, name: str, examples: Iterable[Any], f: Callable[[list[An
         name: What the function is, for messages.
         examples: Arguments. They must be such as the function can be run on: what is an index must be one.
         f: From values to values. It closes over nothing that lives on levels.
+        compiler: The program's.
     """
-    recording = Recording(base, name)
+    recording = Recording(base, name, compiler=compiler)
     wires = [recording.input(p) for p in examples]
     return recording.program([(p, NONE) for p in f(wires)])
 
 
-def _ending(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> tuple[Instruction, ...]:
-    """The instructions, each with a note of what is not read after it."""
-    alive = {v.number for v in outputs}
-    made = []
-    for step in reversed(instructions):
-        read = {a.number for a in step.operands if isinstance(a, Variable)}
-        made.append(replace(step, last=tuple(sorted(read - alive))))
-        alive |= read
-    return tuple(reversed(made))
-
-
-def _identity(p: Any) -> Any:
-    """What two handles of one value have in common."""
+def identity_of(p: Any) -> Any:
+    """What two handles of one value have in common, as long as one of them lives."""
     return tuple((coat.tape, coat.node if isinstance(coat, Tracked) else id(coat)) for coat in worn(p))

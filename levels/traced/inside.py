@@ -1,0 +1,257 @@
+"""``Inside``: the recording of a function whose arguments keep their levels.
+
+A plain trace takes arguments off their levels. Here each tape that an argument wears has a *stand-in*, a tape of the same place in the
+order of ages, younger than the trace; and each of its nodes a leaf on it, of the same age. So what looks up derivatives by an argument
+finds it, what it records is above the wires and leaves nothing in the program, and the rules about marks and ages decide as they would
+outside. What was made outside and is closed over is *brought in* when it first meets something inside: it becomes a captured input, and
+wears stand-ins, too.
+
+The history of an argument stays outside. It is told apart from a variable, since a derivative by another argument may go through it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from nestgrad.errors import LevelError, TraceError
+from nestgrad.levels.base import Coat, Tape, now
+from nestgrad.levels.coats import constant, within, worn
+from nestgrad.levels.marks import NONE, Marks
+from nestgrad.levels.reverse.node import Node, Tracked, tracked
+from nestgrad.levels.traced.program import Compiler, Variable
+from nestgrad.levels.traced.wire import Recording, TraceTape, Wire, identity_of, wire
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How an output of the function lived inside.
+
+    Attributes:
+        value: What is under the coats of stand-ins.
+        reached: For each tape outside whose stand-in it wore, the inputs that it depends on there, by their variables.
+        marks: By tapes outside.
+    """
+
+    value: Any
+    reached: dict[Tape, frozenset[Variable]]
+    marks: Marks
+
+
+class Inside(Recording):
+    """The one run of a trace with levels.
+
+    Attributes:
+        started: The clock when it began: what is marked later was marked by the function.
+        opaque: Tapes of levels other than ``Autodiff`` that arguments wear outside. Inside they are not to be seen.
+        asked: The stacks that the function has used: their tapes, and what these are where the function is called.
+        noted: Marks that came in, by identity.
+    """
+
+    def __init__(self, base: Any, name: str, number: int = 0, compiler: Compiler | None = None) -> None:
+        super().__init__(base, name, number, compiler, InsideTape(name, number, records=False))
+        assert isinstance(self.tape, InsideTape)
+        self.tape.inside = self.tape.trace = self
+        self.started = now()
+        self.opaque: set[Tape] = set()
+        self.asked: dict[tuple[Tape, ...], tuple[Tape, ...]] = {}
+        self.noted: dict[int, Marks] = {}
+        self._outside: dict[Tape, Tape] = {}
+        self._nodes: dict[tuple[Tape, Node], Node] = {}
+        self._origins: dict[Node, tuple[Node, list[Variable]]] = {}
+        self._brought: dict[Any, tuple[Any, Any]] = {}
+
+    # coming in
+
+    def argument(self, p: Any) -> Any:
+        """A value as the next input, with stand-ins for the tapes of ``Autodiff`` that it wears."""
+        return self._dressed(p, self.input(p))
+
+    def bring(self, p: Any) -> Any:
+        """A value as it is inside: what differentiates it outside is replaced by stand-ins. What is inside already stays as it is."""
+        if not isinstance(p, Coat) or p.tape.trace is self:
+            return p
+        if p.tape.birth > self.tape.birth:
+            return p.mapped(self.bring)
+        if not any(isinstance(coat, Tracked) and not coat.tape.closed for coat in worn(p)):
+            self._note(p)
+            return p  # captured as it is, where it meets a wire
+        key = identity_of(p)
+        if key not in self._brought:
+            inner = wire(self, constant(p), self._reference(p))
+            self._brought[key] = self._dressed(p, inner), p  # with p, so that no other value gets its identity
+        return self._brought[key][0]
+
+    def brought(self, values: Sequence[Any], marks: Sequence[Marks]) -> tuple[Sequence[Any], Sequence[Marks]]:
+        """Values that are to meet, and their marks, as they are inside, if one of them is inside."""
+        if not any(map(self.holds, values)) and not any(tape.trace is self for m in marks for tape in m):
+            return values, marks
+        return [self.bring(p) for p in values], [self.moved(m) for m in marks]
+
+    def holds(self, p: Any) -> bool:
+        """Whether a value is inside."""
+        return any(coat.tape.trace is self for coat in within(p))
+
+    def moved(self, marks: Marks) -> Marks:
+        """Marks by stand-ins."""
+        if not any(tape.birth < self.tape.birth for tape in marks):
+            return marks
+        self.noted[id(marks)] = marks
+        return {self._stand_in(tape) if tape.birth < self.tape.birth else tape: moment for tape, moment in marks.items()} or NONE
+
+    def stand_in(self, tape: Tape) -> Tape:
+        """The tape that is inside what ``tape`` is outside."""
+        return self._stand_in(tape) if tape.birth < self.tape.birth else tape
+
+    def _dressed(self, p: Any, inner: Wire) -> Any:
+        coats = list(worn(p))
+        self._note(p)
+        made: Any = inner
+        shape = inner.variable.shape
+        for coat in reversed(coats):
+            if isinstance(coat, Tracked) and not coat.tape.closed:
+                made = tracked(self._stand_in(coat.tape), made, self._leaf(coat, shape, inner.variable))
+        return made
+
+    def _note(self, p: Any) -> None:
+        self.opaque.update(coat.tape for coat in worn(p) if (coat.differentiates or coat.hidden) and not isinstance(coat, Tracked))
+
+    def _leaf(self, coat: Tracked, shape: tuple[int, ...], variable: Variable) -> Node:
+        key = coat.tape, coat.node
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = Node()
+            node.age, node.lo, node.op, node.shape, node.raw, node.edges = coat.node.age, coat.node.lo, "argument", shape, False, ()
+            self._origins[node] = coat.node, []
+        self._origins[node][1].append(variable)
+        return node
+
+    def _stand_in(self, tape: Tape) -> Tape:
+        assert isinstance(self.tape, InsideTape)
+        made = self.tape.stand_in(tape)
+        self._outside[made] = tape
+        return made
+
+    # inside
+
+    def apply(self, b: Any, op: Any, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
+        """Run an op on what is under the wires, and write it down; on the levels of what is brought in."""
+        inside = [self.bring(a) for a in args]
+        if any(x is not a for x, a in zip(inside, args, strict=True)):
+            return b.run(op, inside, params)
+        return super().apply(b, op, args, params)
+
+    def check_history(self, node: Node, reaches: Any) -> None:
+        """Refuse a look-up by an argument while the root depends on another one whose history may hold it.
+
+        Args:
+            node: Of what is looked up.
+            reaches: Whether the root depends on a node.
+
+        Raises:
+            LevelError: If there is such an argument.
+        """
+        found = self._origins.get(node)
+        if found is None:
+            return
+        for other, (outer, _) in self._origins.items():
+            if other is not node and outer.edges != () and outer.age > node.age and reaches(other):
+                raise LevelError(
+                    "grad: inside jit, the result depends on an argument, or on what the function closes over, that has a history of its "
+                    f"own outside (a {outer.name!r} of shape {outer.shape}) and may depend on the tensor that is looked up; expected "
+                    "variables only, because the history stays outside. Try to compute it inside, or detach() it"
+                )
+
+    def refuse_opaque(self, name: str, tape: Tape) -> None:
+        """Refuse to take apart what an argument wears outside for a level other than ``Autodiff``.
+
+        Raises:
+            TraceError: If ``tape`` is that level's, or its stand-in.
+        """
+        if self.outside(tape) in self.opaque:
+            raise TraceError(
+                f"{name}: inside jit, got a level ({tape}) that arguments of the function live on outside; expected it to be taken apart "
+                "outside, because the program runs on values of any levels. Try to return the value, and take it apart there"
+            )
+
+    # going out
+
+    def outside(self, tape: Tape) -> Tape:
+        """The tape that a stand-in stands for; any other tape is itself."""
+        return self._outside.get(tape, tape)
+
+    def leave(self, p: Any, marks: Marks) -> Left:
+        """An output without the levels that it wears inside.
+
+        Raises:
+            LevelError: If it lives on a level that was made inside, or depends on a variable that was.
+        """
+        for coat in worn(p):
+            if isinstance(coat, Wire):
+                coat.recording.check("jit")
+        p = self.bring(p)
+        reached: dict[Tape, frozenset[Variable]] = {}
+        while isinstance(p, Coat) and not isinstance(p, Wire) and p.tape.birth > self.tape.birth:
+            if p.tape.trace is not self or not isinstance(p, Tracked):
+                raise _escapes(f"lives on {p.tape}, which was made inside")
+            reached[self._outside[p.tape]] = self._reached(p.node)
+            p = p.value
+        kept = {self.outside(t): m for t, m in self.moved(marks).items() if t.trace is self and t is not self.tape}
+        return Left(p, reached, kept or NONE)
+
+    def _reached(self, node: Node) -> frozenset[Variable]:
+        seen, stack, found = {node}, [node], set[Variable]()
+        while stack:
+            n = stack.pop()
+            if n in self._origins:
+                found.update(self._origins[n][1])
+                continue
+            if n.edges is None:
+                raise _escapes("was recorded on nodes that were freed")
+            if not n.edges:
+                raise _escapes("depends on a variable that was made inside")
+            for parent, _, _ in n.edges:
+                if parent not in seen:
+                    seen.add(parent)
+                    stack.append(parent)
+        return frozenset(found)
+
+
+class InsideTape(TraceTape):
+    """The tape of such a trace, which knows the stand-ins of tapes outside."""
+
+    __slots__ = ("ceiling", "inside")
+    inside: Inside
+
+    def __init__(self, name: str, number: int, records: bool) -> None:
+        super().__init__(name, number, records)
+        self.ceiling = now()
+
+    def above(self, tapes: tuple[Tape, ...]) -> tuple[Tape, ...]:
+        """What the tapes of a stack are inside: stand-ins for what they would be where the function is called."""
+        here = tapes if self.outer is None or tapes[0].birth > self.outer.birth else self.outer.above(tapes)
+        self.inside.asked[tapes] = here
+        return tuple(self.inside.stand_in(tape) for tape in here)
+
+    def stand_in(self, tape: Tape) -> Tape:
+        """One tape for each, in the order of births, between this one and what is made inside."""
+        found = self.stand_ins.get(tape)
+        if found is None:
+            made = Tape(tape.name, tape.number, tape.records)
+            made.birth = self._between(tape)
+            made.trace = self.inside
+            found = self.stand_ins.setdefault(tape, made)
+        return found
+
+    def _between(self, tape: Tape) -> Any:
+        low = max((made.birth for known, made in self.stand_ins.items() if known.birth < tape.birth), default=self.birth)
+        high = min((made.birth for known, made in self.stand_ins.items() if known.birth > tape.birth), default=self.ceiling)
+        middle = (low + high) / 2
+        return middle if low < middle < high else (Fraction(low) + Fraction(high)) / 2  # where floats are too coarse
+
+
+def _escapes(what: str) -> LevelError:
+    return LevelError(
+        f"jit: the function returned a value that {what}; expected results on levels of its arguments, since nobody outside could "
+        "differentiate by what was made inside. Try to return a derivative, or the value with detach()"
+    )
