@@ -97,6 +97,9 @@ class Backend(Factories, Derived):
         """The name of the device that holds ``x``."""
         return "cpu"
 
+    def wait(self) -> None:
+        """Return when all arrays that have been asked for are computed. A backend that computes at once has nothing to do."""
+
     # new arrays
 
     def full(self, shape: tuple[int, ...], value: float, dtype: Any = None) -> Value:

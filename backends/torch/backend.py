@@ -172,6 +172,10 @@ class TorchBackend(
     def device(self, x: Value) -> str:
         return str(x.device)
 
+    def wait(self) -> None:
+        if self.default_device.type == "cuda":
+            torch.cuda.synchronize(self.default_device)
+
     def full(self, shape: tuple[int, ...], value: float, dtype: Any = None) -> Value:
         wanted = self.resolve_dtype(type(value) if dtype is None else dtype)
         return torch.full(shape, value, dtype=wanted, device=self.default_device)

@@ -76,6 +76,10 @@ class ConvergenceError(NestgradError, ArithmeticError):
     """An iteration that found no solution, or a solution that is none."""
 
 
+class AnomalyError(NestgradError, FloatingPointError):
+    """``detect_anomaly``: an op gave a NaN or an infinity."""
+
+
 class SingularMatrixError(NestgradError, ArithmeticError):
     """A matrix that is to be inverted, or solved with, has no inverse."""
 
