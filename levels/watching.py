@@ -41,9 +41,14 @@ _living: "WeakSet[Methods]" = WeakSet()
 _count = 0
 
 
+def here() -> bool:
+    """Whether somebody watches in this context, over whatever base backend."""
+    return bool(_count and _watching.get())
+
+
 def watched(base: Any) -> bool:
     """Whether somebody watches in this context what runs over ``base``."""
-    return bool((_count and _watching.get()) or base.watchers)
+    return here() or bool(base.watchers)
 
 
 @contextmanager

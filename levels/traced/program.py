@@ -13,6 +13,7 @@ from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import constant, tied
 from nestgrad.levels.explain import NATIVE
 from nestgrad.levels.marks import Marks
+from nestgrad.levels.watching import here
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import Kind, Op, Rule
 
@@ -192,7 +193,8 @@ class Program:
         """The outputs for raw arrays as all inputs, the captured ones too, by the function that the compiler makes, if there is one."""
         if self.compiler is None:
             return self.run(b, values)
-        function: Function = self.derive("function", lambda: self.compiler and self.compiler(self))
+        key = "watched" if here() else "function"  # compilers may make another one where ops have to be seen
+        function: Function = self.derive(key, lambda: self.compiler and self.compiler(self))
         try:
             return function(*values)
         except NATIVE:

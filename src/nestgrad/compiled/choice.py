@@ -7,6 +7,7 @@ from nestgrad.compiled.executors import replay
 from nestgrad.compiled.passes import optimized
 from nestgrad.errors import BackendError
 from nestgrad.levels.traced.program import Compiler, Function, Program
+from nestgrad.levels.watching import here
 
 EXECUTORS: dict[str, Compiler] = {"replay": replay}
 """By the names that users know."""
@@ -22,10 +23,11 @@ def chosen(name: str, base: Any) -> str:
 
 
 def compiler(name: str) -> Compiler:
-    """The optimiser, followed by the executor of that name."""
+    """The optimiser, followed by the executor of that name; by none where somebody watches ops."""
     executor: Callable[[Program], Function] = EXECUTORS[name]
 
     def compile_(program: Program) -> Function:
-        return executor(optimized(program))
+        made = optimized(program)
+        return executor(made) if not here() else lambda *values: made.run(made.base.dressed, values)
 
     return compile_

@@ -51,7 +51,10 @@ def detect_anomaly(*, nan: bool = True, inf: bool = True, forward: bool = True) 
 
 
 class _Here(local):
+    """What runs in a thread: the scope, and the innermost step as an origin, for nodes that are made inside of it and end there."""
+
     scope: Scope | None = None
+    around: Origin | None = None
 
 
 class _Detector(Watcher):
@@ -101,16 +104,18 @@ class _Detector(Watcher):
         g = cotangents.get(node)
         arrived = kinds(base, g, wanted)
         before = {parent: kinds(base, cotangents.get(parent), wanted) for parent, _, _ in edges}
-        here, outside = self._here, self._here.scope
-        scope = here.scope = Scope()
+        here, outside, around = self._here, self._here.scope, self._here.around
+        origin = self._origins.find(node.age) or around
+        scope, step = Scope(), Origin(node.name, None, repr(passing.tape), origin)
+        here.scope, here.around = scope, step
         start = now()
         try:
             go()
         finally:
-            here.scope = outside
-        end, origin = now(), self._origins.find(node.age)
+            here.scope, here.around = outside, around
+        end = now()
         if outside is None and end > start + 1:
-            self._origins.note(start, end, Origin(node.name, None, repr(passing.tape), origin))
+            self._origins.note(start, end, step)
         if arrived and (node is passing.root or node.age in self._tainted):
             self._tainted.add(node.age)
         for parent, _, _ in edges:
