@@ -26,6 +26,10 @@ class Watcher:
         """An op that somebody has asked of ``b``, the backend over dressed values: also rules, for whose ops it is asked inside."""
         return go()
 
+    def call(self, b: Any, values: Sequence[Any], go: Go) -> Any:
+        """A call of a traced program."""
+        return go()
+
     def work(self, base: Any, op: Op, args: tuple[Any, ...], go: Go) -> Any:
         """An op on raw arrays, as the base backend does it; also what a backend's method asks of another."""
         return go()
@@ -70,6 +74,11 @@ def watch(watcher: Watcher) -> Iterator[None]:
             if not _count:
                 for methods in [*_living]:
                     methods.take_back()
+
+
+def called(b: Any, values: Sequence[Any], go: Go) -> Any:
+    """A call of a traced program, as it is watched."""
+    return _told(_watchers(b.base), lambda w, go: w.call(b, values, go), go)
 
 
 def steps(passing: Any, nodes: Sequence[Any], into: Mapping[Any, Any], free: bool) -> None:

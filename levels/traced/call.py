@@ -16,6 +16,7 @@ from nestgrad.levels.reverse.several import several
 from nestgrad.levels.taylor import Series, coefficients, series
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.wire import recorded
+from nestgrad.levels.watching import called, watched
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import SPECIAL, Op
 
@@ -27,6 +28,8 @@ def invoke(b: Any, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
         return program.evaluate(b, values)
     youngest = max(coats, key=lambda coat: coat.tape.birth)
     rule = _RULES.get(type(youngest))
+    if watched(b.base):
+        return tuple(called(b, values, lambda: program.run(b, values) if rule is None else rule(b, program, youngest.tape, values)))
     return program.run(b, values) if rule is None else rule(b, program, youngest.tape, values)
 
 

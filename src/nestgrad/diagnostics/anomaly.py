@@ -6,7 +6,7 @@ from threading import local
 from typing import Any
 
 from nestgrad.diagnostics.entries import INF, NAN, first, kinds, new, plain
-from nestgrad.diagnostics.places import Origin, Origins
+from nestgrad.diagnostics.places import Origin, Origins, place
 from nestgrad.diagnostics.telling import Scope, began, in_backward, in_forward
 from nestgrad.errors import ArgumentError
 from nestgrad.levels.base import Coat, now
@@ -80,6 +80,14 @@ class _Detector(Watcher):
             self._origins.note(start, end, Origin(op.name, scope.asked))
         if self._forward:
             self._check(b.base, op, args, params, out, scope)
+        return out
+
+    def call(self, b: Any, values: Sequence[Any], go: Go) -> Any:
+        if self._here.scope is not None:
+            return go()
+        start, asked = now(), place()
+        out = go()
+        self._origins.note(start, now(), Origin("call", asked))
         return out
 
     def work(self, base: Any, op: Op, args: tuple[Any, ...], go: Go) -> Any:

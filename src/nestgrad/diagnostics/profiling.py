@@ -1,7 +1,7 @@
 """Where the time goes: ops of the base backend, and which level asked for them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -112,6 +112,13 @@ class Profile(Watcher):
 
     def op(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...], go: Go) -> Any:
         """Who asks is the outermost level that an operand is on, or the pass that is running."""
+        return self._forward(args, go)
+
+    def call(self, b: Any, values: Sequence[Any], go: Go) -> Any:
+        """The same, for all that a program does."""
+        return self._forward(values, go)
+
+    def _forward(self, args: Sequence[Any], go: Go) -> Any:
         here = self._here
         if here.asked:
             return go()
