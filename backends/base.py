@@ -7,12 +7,13 @@ below, which the front uses to make arrays, has one too.
 
 import math
 import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
-from nestgrad.errors import DTypeError
+from nestgrad.errors import BackendError, DTypeError
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing", "no_complex"]
 
@@ -99,6 +100,30 @@ class Backend(Factories, Derived):
 
     def wait(self) -> None:
         """Return when all arrays that have been asked for are computed. A backend that computes at once has nothing to do."""
+
+    # compiling
+
+    def uncompilable(self) -> str:
+        """Why ``compiled`` is not offered here, in a sentence without a full stop; empty if it is."""
+        return f"{self!r} has no compiler"
+
+    def compiled(
+        self, write: Callable[[Any], Callable[..., tuple[Value, ...]]], inputs: Sequence[tuple[tuple[int, ...], Any]]
+    ) -> Callable[..., tuple[Value, ...] | None]:
+        """A function of raw arrays by the compiler of the array library.
+
+        Args:
+            write: From a backend with the same ops to the function, which calls them. That backend has a method more, ``opaque(f, shape,
+                dtype)``, which makes of a function of arrays a step that is called as it is, and not looked into.
+            inputs: The shape and the dtype of each argument.
+
+        Returns:
+            A function of such arrays. It gives ``None`` for arrays that what was compiled is not right for: then ``write(self)`` tells.
+
+        Raises:
+            BackendError: If there is no compiler.
+        """
+        raise BackendError(f"compiled: {self.uncompilable()}; expected a backend with a compiler. Try TorchBackend")
 
     # new arrays
 

@@ -12,6 +12,7 @@ from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arranging import Arranging
 from nestgrad.backends.torch.arrays import Arrays
 from nestgrad.backends.torch.attention import Attention
+from nestgrad.backends.torch.compiling import Compiling
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
 from nestgrad.backends.torch.linalg import Linalg
@@ -30,7 +31,7 @@ from nestgrad.errors import BackendError, DTypeError, ShapeError
 
 class TorchBackend(
     Elementwise, Numbers, Special, Activations, Along, Arranging, Padding, Placing, Pooling, Convolution, Windows, Normalization, Attention,
-    Scans, Linalg, Sorting, Statistics, Arrays,
+    Scans, Linalg, Sorting, Statistics, Arrays, Compiling,
 ):
     """Tensors of PyTorch.
 

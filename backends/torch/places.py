@@ -84,13 +84,16 @@ def get_at(x: torch.Tensor, index: Index) -> torch.Tensor:
     return whole.index_select(first, places).reshape((*sizes[:first], *shape, *sizes[first + count :]))
 
 
-def add_at(x: torch.Tensor, v: Any, index: Index) -> None:
-    """``x[index] += v`` in place, where an element named twice is added to twice. ``x`` is contiguous."""
+def add_at(x: torch.Tensor, v: Any, index: Index, look: bool = True) -> None:
+    """``x[index] += v`` in place, where an element named twice is added to twice. ``x`` is contiguous.
+
+    ``look``: whether the positions may be looked at, for a faster way.
+    """
     if not any(isinstance(part, torch.Tensor) for part in index):
         x[index].add_(v)
         return
     v = torch.as_tensor(v, dtype=x.dtype, device=x.device)
-    found = merged(x, index)
+    found = merged(x, index) if look else None
     if found is not None:
         first, count, places, shape = found
         sizes = x.shape

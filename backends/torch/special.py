@@ -34,7 +34,7 @@ class Special(Backend):
         out = torch.div(sine, z)
         for k in range(1, n + 1):  # z f^(k) + k f^(k-1) = sin^(k)(z)
             out = out.mul_(-k).add_(sine if k % 2 == 0 else cosine, alpha=1 if k % 4 in (0, 1) else -1).div_(z)
-        return _patched(out, near, z, lambda v: sinc_near(self, v, n)).mul_(math.pi**n)
+        return self._patched(out, near, z, lambda v: sinc_near(self, v, n)).mul_(math.pi**n)
 
     def gauss(self, x: Value) -> Value:
         return torch.square(x).neg_().exp_().mul_(2 / math.sqrt(math.pi))
@@ -58,7 +58,7 @@ class Special(Backend):
                 y = y.mul_(ratio).neg_()
             return y
 
-        return _patched(out, x > 1.0, x, right) if n else out
+        return self._patched(out, x > 1.0, x, right) if n else out
 
     def ndtr(self, x: Value) -> Value:
         return torch.mul(x, -math.sqrt(0.5)).erfc_().mul_(0.5)  # torch's own is 0 to the left of -9
@@ -67,7 +67,7 @@ class Special(Backend):
         d = torch.square(x).mul_(-0.5).exp_().div_(torch.mul(x, -math.sqrt(0.5)).erfc_()).mul_(math.sqrt(2 / math.pi))
         out = d if n == 1 else torch.add(x, d).mul_(d).neg_() if n == 2 else mills_right(self, x, d, n)
         turn = -3.0 if x.dtype == torch.float64 else -1.5  # fewer digits bear less cancelling
-        return _patched(out, x < turn, x, lambda v: mills_left(self, v, n))
+        return self._patched(out, x < turn, x, lambda v: mills_left(self, v, n))
 
     def polygamma(self, x: Value, n: int) -> Value:
         if n == 0:
@@ -90,7 +90,13 @@ class Special(Backend):
         for _ in range(n):
             inner.mul_(w)
         out = total.add_(inner).mul_((-1.0) ** (n + 1) * math.factorial(n))
-        return _patched(out, x <= 0, x, lambda v: super(Special, self).polygamma(v, n))
+        return self._patched(out, x <= 0, x, lambda v: super(Special, self).polygamma(v, n))
+
+    def _patched(self, out: Value, where: Value, x: Value, f: Callable[[Any], Any]) -> Value:
+        """``out``, a new array, with ``f(x)`` where it is asked for, computed nowhere else."""
+        if bool(where.any()):
+            out[where] = f(x[where])
+        return out
 
 
 def _powered(x: torch.Tensor, s: int, total: torch.Tensor) -> None:
@@ -109,10 +115,3 @@ def _powered(x: torch.Tensor, s: int, total: torch.Tensor) -> None:
         for _ in range(s // 2 - 2):
             power.mul_(square)
         total.addcmul_(power, square)
-
-
-def _patched(out: torch.Tensor, where: torch.Tensor, x: torch.Tensor, f: Callable[[Any], Any]) -> torch.Tensor:
-    """``out``, a new array, with ``f(x)`` where it is asked for, computed nowhere else."""
-    if bool(where.any()):
-        out[where] = f(x[where])
-    return out

@@ -106,3 +106,7 @@ class PatternError(NestgradError, ValueError):
 
 class WrongDerivativeError(NestgradError, AssertionError):
     """The testing kit found a derivative that disagrees with an independent one."""
+
+
+class CompileWarning(NestgradError, UserWarning):
+    """The compiler of an array library could not take a program, which therefore runs op by op: as right, and slower."""
