@@ -4,6 +4,7 @@ The programs are for raw arrays. What is made of a program on levels, its deriva
 and need not keep what a derivative would need.
 """
 
+from nestgrad.compiled.passes.collecting import collected
 from nestgrad.compiled.passes.folding import folded
 from nestgrad.compiled.passes.pruning import pruned
 from nestgrad.compiled.passes.rewriting import Code, Rules, Walk
@@ -28,4 +29,5 @@ def optimized(program: Program) -> Program:
     code = folded(code)
     merge_constants(code)
     code = Walk(code, _LOCAL, key).run()
+    code = collected(code)
     return folded(code).program(program)

@@ -1,0 +1,289 @@
+"""Elementwise arithmetic as polynomials: like terms are collected, and what is left is written with few ops. Equal to rounding.
+
+Nested derivatives are sums over paths. Most paths give a product that other paths give, too, in another order and in other brackets; no
+local rule finds it. Here sums and products are expanded into polynomials, in the values of all other ops as atoms, and these written by
+Horner's rule.
+
+    (a + b) c + a c + b c     ->     scale(mul(add(a, b), c), c=2.0)
+
+Expanding costs digits where a sum that is nearly 0 multiplies another that is nearly 0. So what is expanded is a product of a sum and of
+something that is no sum: the terms of a sum are rounded, and cancel as much as they did. A sum of inputs or constants, which is nearly
+exact, is an atom, and so is a sum that is squared, as a residual is. Products of different sums are expanded only if that leaves a quarter
+of the program, as it does in derivatives of high order; and even then no sum of which two terms are plain values, as ``x - mean``.
+
+Values: what is finite stays finite, unless something overflows, and differs in rounding. What is NaN or infinite stays not finite, but
+one may become the other. ``mul0`` and its like, which are 0 where a factor is 0 whatever the other factor is, become products where the
+other factor cannot be infinite or NaN unless the first is, as ``exp(sin(x))`` cannot; elsewhere they stay.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import isfinite, prod
+from typing import Any
+
+from nestgrad.compiled.passes import ranges
+from nestgrad.compiled.passes.polynomials import ATOMS, BITS, HIGH, ONES, Polynomial, Writer, content, factors, multiplied, plus
+from nestgrad.compiled.passes.ranges import Range
+from nestgrad.compiled.passes.rewriting import Code, Walk, number, swept
+from nestgrad.compiled.passes.sharing import key
+from nestgrad.compiled.passes.units import UNITS
+from nestgrad.levels.traced.program import Instruction, Variable
+from nestgrad.ops.table import TABLE
+
+_TERMS = 200
+"""The most terms of a polynomial."""
+
+_FEW = 4
+"""How much arithmetic there must be for this to pay."""
+
+_DEEP = 4
+"""How many times shorter the code must get for products of sums to be expanded."""
+
+_NUMBERS = ("float16", "bfloat16", "float32", "float64")
+"""Dtypes of which a coefficient, a Python float, has all digits."""
+
+
+def collected(code: Code) -> Code:
+    """The code with like terms collected, if that makes it shorter."""
+    if sum(step.op in _ARITHMETIC for step in code.steps) < _FEW:
+        return code
+    found = Collecting(code, deep=True).run()
+    if len(found.steps) * _DEEP <= len(code.steps):
+        return found
+    found = Collecting(code, deep=False).run()
+    return found if len(found.steps) < len(code.steps) else code
+
+
+class Collecting:
+    """One walk that expands arithmetic into polynomials, and writes those that other ops read, or the outputs.
+
+    Args:
+        code: What to rewrite.
+        deep: Whether to expand products of sums, too.
+    """
+
+    def __init__(self, code: Code, deep: bool) -> None:
+        self.code = code
+        self.deep = deep
+        self.walk = Walk(code, UNITS, key)
+        self.polynomials: dict[Variable, Polynomial] = {}
+        self.atoms: list[Variable] = []
+        self.ranges: list[Range] = []
+        self.exact = 0  # the bits of atoms that are inputs, constants, or sums of such
+        self.numbers: dict[Variable, int] = {}
+        self.given = set(code.inputs) | set(code.constants)
+        self.functions: dict[Variable, Instruction] = {}
+        self.writer = Writer(lambda k: self.atoms[k], self.op)
+
+    def run(self) -> Code:
+        """The code, rewritten."""
+        for step in self.code.steps:
+            p = self.expanded(step) if self.known(step) else None
+            if p is None or len(p) > _TERMS or not any(p):
+                self.left(step)
+            else:
+                self.polynomials[step.out] = p
+        outputs = [self.value(v) for v in self.code.outputs]
+        return swept(Code(self.code.base, self.code.inputs, self.code.constants, self.walk.steps, outputs))
+
+    def known(self, step: Instruction) -> bool:
+        """Whether an instruction is arithmetic on numbers and arrays of one shape, and these have no more digits than a coefficient."""
+        shape = step.out.shape
+        return (
+            step.op in _ARITHMETIC
+            and _digits(step.out.dtype)
+            and self.walk.plain(step)
+            and len(self.atoms) < ATOMS
+            and all(number(a) or a.shape == shape or self.walk.uniform(a) is not None for a in step.operands)
+        )
+
+    def expanded(self, step: Instruction) -> Polynomial | None:
+        """The answer of an instruction as a polynomial; ``None`` if it is to be left as it is."""
+        if not all(isfinite(c) for c in step.params):
+            return None
+        return _ARITHMETIC[step.op](self, *step.operands, *step.params)
+
+    def left(self, step: Instruction) -> None:
+        """Keep an instruction, on values."""
+        operands = tuple([self.value(a) for a in step.operands])
+        out = self.walk.place(Instruction(step.op, operands, step.params, step.out))
+        if out is not step.out:
+            self.walk.new[step.out] = out
+        if len(operands) == 1 and not step.params and step.operands[0].__class__ is Variable and step.operands[0].shape == out.shape:
+            self.functions.setdefault(out, step)
+
+    # between variables, values and polynomials
+
+    def value(self, a: Any) -> Any:
+        """What stands for an operand in the new code."""
+        if a.__class__ is not Variable:
+            return a
+        p = self.polynomials.get(a)
+        return self.walk.new.get(a, a) if p is None else self.writer.scaled(*self.writer.write(p))
+
+    def polynomial(self, a: Any) -> Polynomial:
+        """An operand as a polynomial."""
+        c = self.walk.uniform(a)
+        if c is not None:
+            return {0: float(c)}
+        found = self.polynomials.get(a)
+        return {self.atom(self.walk.new.get(a, a)): 1.0} if found is None else found
+
+    def atom(self, v: Variable, known: Range | None = None) -> int:
+        """The monomial of a value."""
+        if v not in self.numbers:
+            step = self.functions.get(v)
+            inside = step and ranges.polynomial(self.polynomial(step.operands[0]), self.ranges)
+            k = self.numbers[v] = len(self.atoms)
+            self.atoms.append(v)
+            if v in self.given:
+                self.exact |= 1 << BITS * k
+            self.ranges.append(known or (inside and step and ranges.function(step.op.name, inside, k)) or ranges.free(k))
+        return 1 << BITS * self.numbers[v]
+
+    def op(self, name: str, *operands: Any, params: tuple[Any, ...] = ()) -> Any:
+        """One more instruction."""
+        return self.walk.each(name, operands, params, next(a for a in operands if a.__class__ is Variable))
+
+    def single(self, p: Polynomial) -> Polynomial:
+        """A polynomial of one term: of several terms, what they do not have in common is an atom."""
+        if len(p) == 1:
+            return p
+        c, common, rest = content(p)
+        v = self.writer.written(rest)
+        return {common + (self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial(rest, self.ranges))): c}
+
+    def whole(self, p: Polynomial) -> tuple[float, int]:
+        """``(c, monomial)`` with a monomial of one atom, ``c`` times which is the polynomial."""
+        ((m, c),) = self.single(p).items()
+        if len(factors(m)) > 1:
+            m = self.atom(self.writer.write({m: 1.0})[1], ranges.polynomial({m: 1.0}, self.ranges))
+        return c, m
+
+    # arithmetic
+
+    def add(self, x: Any, y: Any, sign: float = 1.0) -> Polynomial | None:
+        """A sum. That of inputs or constants alone is an atom."""
+        p, q = self.polynomial(x), self.polynomial(y)
+        if self.near(p) and self.near(q) and set(p) != set(q):
+            v = self.op("add" if sign > 0 else "sub", *(self.writer.scaled(*self.writer.write(t)) for t in (p, q)))
+            m = self.atom(v, ranges.polynomial(plus(p, q, sign), self.ranges))
+            self.exact |= m
+            return {m: 1.0}
+        return plus(p, q, sign)
+
+    def near(self, p: Polynomial) -> bool:
+        """Whether a polynomial is a number or, but for its sign, an input, a constant, or a sum of such."""
+        ((m, c),) = p.items() if len(p) == 1 else ((0, 0.0),)
+        return len(p) == 1 and (m == 0 or (abs(c) == 1.0 and m & (m - 1) == 0 and m & self.exact != 0))
+
+    def product(self, *ps: Polynomial, c: float = 1.0) -> Polynomial | None:
+        """A product."""
+        found = {0: c}
+        for p in self.factors(ps) if any(len(p) > 1 for p in ps) and len(ps) > 1 else ps:
+            found = multiplied(found, p)
+            if any(m & HIGH for m in found):
+                return None
+        return found if any(found.values()) else None
+
+    def factors(self, ps: Sequence[Polynomial]) -> list[Polynomial]:
+        """The factors of a product as they are to be expanded: which of them as sums, and which as atoms."""
+        kept = [p for p in ps if len(p) > 1 and not _low(p)]
+        if len(kept) > 1 and (not self.deep or prod(map(len, kept)) > _TERMS):
+            kept = [max(kept, key=len)]
+        return [p if any(p is q for q in kept) else self.single(p) for p in ps]
+
+    def power(self, p: Polynomial, n: int) -> Polynomial | None:
+        """A power with a whole exponent that is not 0, of an array. A sum is an atom."""
+        if abs(n) > 16 or not any(p):
+            return None
+        if n > 0:
+            ((m, c),) = self.single(p).items()
+            return None if m * n & HIGH else {m * n: c**n}
+        c, m = self.whole(p)
+        ((k, _),) = factors(m)
+        v = self.op("reciprocal", self.atoms[k])
+        if v not in self.numbers:
+            m = self.atom(v, ranges.function("reciprocal", self.ranges[k], len(self.atoms)))
+        return {self.atom(v) * -n: c**n}
+
+    def guarded(self, guards: int, *ps: Polynomial | None, c: float = 1.0) -> Polynomial | None:
+        """A product that is 0 where one of the first few factors is 0, if no other factor can be infinite or NaN there."""
+        known = [p for p in ps if p is not None]
+        if len(known) < len(ps):
+            return None
+        reasons = [ranges.reasons(p, self.ranges) for p in known]
+        for i in range(guards):
+            if known[i] == {0: 0.0} or (any(known[i]) and any(bad & ~reasons[i][1] for j, (bad, _) in enumerate(reasons) if j != i)):
+                return None
+        return self.product(*known, c=c)
+
+    def slope(self, y: Any) -> Polynomial | None:
+        """``1 - y y``, as an atom."""
+        p = self.polynomial(y)
+        c, m = self.whole(p) if any(p) else (0.0, 0)
+        if abs(c) != 1.0:
+            return None
+        ((k, _),) = factors(m)
+        v = self.op("sub", 1.0, self.op("square", self.atoms[k]))
+        return {self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial({0: 1.0, 2 * m: -1.0}, self.ranges)): 1.0}
+
+
+def _product(w: Collecting, x: Any, y: Any) -> Polynomial | None:
+    return w.power(w.polynomial(x), 2) if x is y else w.product(w.polynomial(x), w.polynomial(y))
+
+
+def _tanh_vjp(w: Collecting, g: Any, y: Any) -> Polynomial | None:
+    slope = w.slope(y)
+    return slope and w.product(w.polynomial(g), slope)
+
+
+def _mul_add(w: Collecting, x: Any, y: Any, z: Any) -> Polynomial | None:
+    p = _product(w, x, y)
+    return p and plus(p, w.polynomial(z))
+
+
+def _power0(w: Collecting, x: Any, y: Any, n: int, c: float) -> Polynomial | None:
+    if n == 0:
+        return w.product(w.polynomial(x), c=c)
+    return w.guarded(1, w.polynomial(x), w.power(w.polynomial(y), n), c=c)
+
+
+def _quotient00(w: Collecting, x: Any, y: Any, z: Any) -> Polynomial | None:
+    return w.guarded(2, w.polynomial(x), w.polynomial(y), w.power(w.polynomial(z), -1), c=-1.0)
+
+
+def _div(w: Collecting, x: Any, y: Any) -> Polynomial | None:
+    return w.guarded(0, w.polynomial(x), w.power(w.polynomial(y), -1))
+
+
+_EXPANDED: dict[str, Callable[..., Polynomial | None]] = {
+    "add": Collecting.add,
+    "sub": lambda w, x, y: w.add(x, y, -1.0),
+    "neg": lambda w, x: w.product(w.polynomial(x), c=-1.0),
+    "scale": lambda w, x, c: w.product(w.polynomial(x), c=c),
+    "mul": _product,
+    "mul_add": _mul_add,
+    "triple": lambda w, x, y, z, c: w.product(*map(w.polynomial, (x, y, z)), c=c),
+    "square": lambda w, x: w.power(w.polynomial(x), 2),
+    "powi": lambda w, x, n: w.power(w.polynomial(x), n) if n else None,
+    "reciprocal": lambda w, x: w.power(w.polynomial(x), -1),
+    "div": _div,
+    "tanh_vjp": _tanh_vjp,
+    "mul0": lambda w, x, y: w.guarded(1, w.polynomial(x), w.polynomial(y)),
+    "mul00": lambda w, x, y: w.guarded(2, w.polynomial(x), w.polynomial(y)),
+    "div0": lambda w, x, y: w.guarded(1, w.polynomial(x), w.power(w.polynomial(y), -1)),
+    "quotient00": _quotient00,
+    "power0": _power0,
+}
+_ARITHMETIC = {TABLE[name]: rule for name, rule in _EXPANDED.items()}
+"""By ops, from operands and parameters to polynomials."""
+
+def _low(p: Polynomial) -> bool:
+    """Whether two terms of a sum are plain values, or a plain value and a number, but for what all terms have in common."""
+    return sum(not m or (m & (m - 1) == 0 and m & ONES != 0) for m in content(p)[2]) > 1
+
+
+@cache
+def _digits(dtype: Any) -> bool:
+    return not isinstance(dtype, tuple) and str(dtype).removeprefix("torch.") in _NUMBERS
