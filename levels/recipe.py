@@ -18,6 +18,7 @@ from weakref import ref
 
 from nestgrad.levels.base import Coat, Tape
 from nestgrad.levels.shared import Shared
+from nestgrad.levels.watching import again, here, unasked
 from nestgrad.ops.table import Op
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Remade(Coat):
 
     def apply(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...]) -> Any:
         """Run the op on the arrays, and note how."""
-        return self.noted(op, op.of(b), args, dict(zip(op.params, params, strict=True)) if params else _NOTHING)
+        return self.noted(op, unasked(op.of(b)), args, dict(zip(op.params, params, strict=True)) if params else _NOTHING)
 
     def noted(self, op: Op, call: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run ``call``, which is how the backend does ``op``, on the arrays, and note it."""
@@ -181,6 +182,11 @@ def remade(p: Any, keeper: Any) -> Any:
 
 def made_again(targets: Sequence[Recipe]) -> list[Any]:
     """The arrays of some recipes, from the nearest arrays that are there. Each op that is needed runs once, in its old order."""
+    found: list[Any] = again(lambda: _made_again(targets)) if here() else _made_again(targets)
+    return found
+
+
+def _made_again(targets: Sequence[Recipe]) -> list[Any]:
     plan = _plan(targets)
     uses = Counter(id(a) for recipe in plan for a in recipe.args if a.__class__ is Recipe)
     uses.update(map(id, targets))

@@ -34,6 +34,10 @@ class Watcher:
         """An op on raw arrays, as the base backend does it; also what a backend's method asks of another."""
         return go()
 
+    def again(self, go: Go) -> Any:
+        """Arrays that are computed again, for checkpointing."""
+        return go()
+
     def step(self, passing: Any, node: Any, go: Go) -> Any:
         """A step of a backward pass: the cotangent of a node goes on to its parents."""
         return go()
@@ -79,6 +83,11 @@ def watch(watcher: Watcher) -> Iterator[None]:
 def called(b: Any, values: Sequence[Any], go: Go) -> Any:
     """A call of a traced program, as it is watched."""
     return _told(_watchers(b.base), lambda w, go: w.call(b, values, go), go)
+
+
+def again(go: Go) -> Any:
+    """What is computed again, as it is watched in this context."""
+    return _told(_watching.get(), lambda w, go: w.again(go), go)
 
 
 def steps(passing: Any, nodes: Sequence[Any], into: Mapping[Any, Any], free: bool) -> None:
@@ -163,6 +172,11 @@ class Asked:
         except KeyError:  # a call that does not fit
             return self.method(*args, **params)
         return _told(watchers, lambda w, go: w.op(b, op, args[:count], given, go), lambda: self.method(*args, **params))
+
+
+def unasked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method for calls that nobody asks for: of what runs a second time, only the base backend's work is watched."""
+    return method.method if isinstance(method, Asked) else method
 
 
 class Observed:

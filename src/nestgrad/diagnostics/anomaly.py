@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from threading import local
 from typing import Any
 
-from nestgrad.diagnostics.entries import INF, NAN, first, kinds, new, plain
+from nestgrad.diagnostics.entries import INF, NAN, first, forgotten, kinds, new, plain
 from nestgrad.diagnostics.places import Origin, Origins, place
-from nestgrad.diagnostics.telling import Scope, began, in_backward, in_forward
+from nestgrad.diagnostics.telling import Scope, began, in_backward, in_forward, late
 from nestgrad.errors import ArgumentError
 from nestgrad.levels.base import Coat, now
 from nestgrad.levels.watching import Go, Watcher, watch
@@ -63,7 +63,7 @@ class _Detector(Watcher):
         self._here = _Here()
         self._origins = Origins()
         self._tainted: set[int] = set()
-        """Ages of nodes at which a cotangent has arrived that was bad before any op: a seed's, and what came of it."""
+        """Ages of nodes at which there has arrived what came of a seed that was bad by itself."""
 
     def op(self, b: Any, op: Op, args: tuple[Any, ...], params: tuple[Any, ...], go: Go) -> Any:
         here = self._here
@@ -112,6 +112,7 @@ class _Detector(Watcher):
         g = cotangents.get(node)
         arrived = kinds(base, g, wanted)
         before = {parent: kinds(base, cotangents.get(parent), wanted) for parent, _, _ in edges}
+        noted = {parent for parent in before if forgotten(cotangents.get(parent))}
         here, outside, around = self._here, self._here.scope, self._here.around
         origin = self._origins.find(node.age) or around
         scope, step = Scope(), Origin(node.name, None, repr(passing.tape), origin)
@@ -124,10 +125,13 @@ class _Detector(Watcher):
         end = now()
         if outside is None and end > start + 1:
             self._origins.note(start, end, step)
-        if arrived and (node is passing.root or node.age in self._tainted):
-            self._tainted.add(node.age)
+        if arrived and passing.regions is not None and node is not passing.root and node.age not in self._tainted:
+            raise late(base, passing.tape, node, g, _worst(arrived), scope, origin)  # it was only noted, and is computed since
         for parent, _, _ in edges:
             came = kinds(base, cotangents.get(parent), wanted) - before[parent]
+            if came - arrived and parent in noted:
+                found = self._origins.find(parent.age) or around
+                raise late(base, passing.tape, parent, cotangents[parent], _worst(came - arrived), scope, found)
             if came - arrived:
                 raise in_backward(base, passing.tape, node, parent, g, cotangents[parent], _worst(came - arrived), scope, origin)
             if came:

@@ -59,6 +59,15 @@ def parts(p: Any, of: Tape | None = None) -> Iterator[tuple[Tape | None, Any]]:
         yield of, p
 
 
+def forgotten(p: Any) -> bool:
+    """Whether a value, in a part, is only noted so far."""
+    if isinstance(p, Remade):
+        return p.array is None
+    if isinstance(p, (tuple, list)):
+        return any(map(forgotten, p))
+    return isinstance(p, Coat) and (forgotten(p.value) or any(map(forgotten, p.more)))
+
+
 def flat(base: Any, array: Any) -> Any:
     """The entries of a floating array as a NumPy array of one axis; ``None`` of all else."""
     if array.__class__ in NUMBERS:

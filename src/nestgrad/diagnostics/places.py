@@ -30,12 +30,25 @@ def place() -> Place | None:
     """The line of the innermost frame that is none of ours: what it calls is nestgrad. ``None`` if there is none."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        name = frame.f_globals.get("__name__")  # generated code has none
-        if name is not None and not file.startswith(_ROOM) and (name.partition(".")[0] not in _BETWEEN or file.startswith("<doctest")):
-            return Place(file, frame.f_lineno, frame.f_code.co_name)
+        if _foreign(frame):
+            return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
+
+
+def raised_at(error: BaseException) -> Place | None:
+    """The innermost line of the traceback that is none of ours."""
+    found, at = None, error.__traceback__
+    while at is not None:
+        if _foreign(at.tb_frame):
+            found = Place(at.tb_frame.f_code.co_filename, at.tb_lineno, at.tb_frame.f_code.co_name)
+        at = at.tb_next
+    return found
+
+
+def _foreign(frame: FrameType) -> bool:
+    file, name = frame.f_code.co_filename, frame.f_globals.get("__name__")  # generated code has no name
+    return name is not None and not file.startswith(_ROOM) and (name.partition(".")[0] not in _BETWEEN or file.startswith("<doctest"))
 
 
 class Origin(NamedTuple):

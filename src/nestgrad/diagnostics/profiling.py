@@ -20,7 +20,8 @@ class Row:
     Attributes:
         op: The op, as the base backend has it.
         asked: Who asked for it: ``"level 0"``, a forward run that no level records; ``"Autodiff level 2"``, a forward run of which that is
-            the outermost level; ``"backward of Autodiff level 2"``, the pass of that level; ``"softplus"``, another op of the backend.
+            the outermost level; ``"backward of Autodiff level 2"``, the pass of that level; ``"checkpointing"``, what is computed again;
+            ``"softplus"``, another op of the backend.
         calls: How many.
         own: Seconds without those of ops that it called.
         seconds: With them.
@@ -118,21 +119,23 @@ class Profile(Watcher):
         """The same, for all that a program does."""
         return self._forward(values, go)
 
-    def _forward(self, args: Sequence[Any], go: Go) -> Any:
-        here = self._here
-        if here.asked:
-            return go()
-        tapes = [a.tape for a in args if isinstance(a, Coat) and 1.0 <= a.tape.birth]
-        here.asked.append(repr(max(tapes, key=lambda tape: tape.birth)) if tapes else NOBODY)
-        try:
-            return go()
-        finally:
-            here.asked.pop()
-
     def step(self, passing: Any, node: Any, go: Go) -> Any:
         """Who asks is the pass."""
+        return self._asked(f"backward of {passing.tape!r}", go)
+
+    def again(self, go: Go) -> Any:
+        """Who asks is whoever decides what is stored."""
+        return self._asked("checkpointing", go)
+
+    def _forward(self, args: Sequence[Any], go: Go) -> Any:
+        if self._here.asked:
+            return go()
+        tapes = [a.tape for a in args if isinstance(a, Coat) and 1.0 <= a.tape.birth]
+        return self._asked(repr(max(tapes, key=lambda tape: tape.birth)) if tapes else NOBODY, go)
+
+    def _asked(self, who: str, go: Go) -> Any:
         asked = self._here.asked
-        asked.append(f"backward of {passing.tape!r}")
+        asked.append(who)
         try:
             return go()
         finally:

@@ -82,6 +82,19 @@ def in_backward(
     return AnomalyError("\n  ".join(lines))
 
 
+def late(base: Any, tape: Tape, node: Any, g: Any, kind: str, scope: Scope, origin: Origin | None) -> AnomalyError:
+    """The error for a cotangent that was noted when it came to a node, and has been computed since, as checkpointing does."""
+    entries = first(base, kind, g)[1]
+    what = f"what arrived at it, {entries}, from an op that was made of its answer in the same checkpointed function"
+    lines = [
+        f"{node.name}: got {kind} in the backward pass of {tape!r}: {what}",
+        f"{node.name} was {origin or UNKNOWN}",
+        f"the pass was asked for at {scope.asked or 'a line that is not known'}",
+        "expected finite numbers. Try it without checkpointing, which tells the op",
+    ]
+    return AnomalyError("\n  ".join(lines))
+
+
 def _argument(op: Op | None, call: Any) -> str | None:
     """Which argument of an op a rule is for."""
     if op is None or op.variadic:
