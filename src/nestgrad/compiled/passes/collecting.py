@@ -28,7 +28,7 @@ from nestgrad.compiled.passes.rewriting import Code, Walk, number, swept
 from nestgrad.compiled.passes.sharing import key
 from nestgrad.compiled.passes.units import UNITS
 from nestgrad.levels.traced.program import Instruction, Variable
-from nestgrad.ops.table import TABLE
+from nestgrad.ops.table import TABLE, Kind
 
 _TERMS = 200
 """The most terms of a polynomial."""
@@ -37,21 +37,33 @@ _FEW = 4
 """How much arithmetic there must be for this to pay."""
 
 _DEEP = 4
-"""How many times shorter the code must get for products of sums to be expanded."""
+"""How many times cheaper the code must get for products of sums to be expanded."""
+
+_CALL = 4096
+"""How many numbers are added in the time that it takes to call an op."""
+
+_PASSES = {"triple": 3, "tanh_vjp": 3, "mul_add": 2, "mul0": 2, "mul00": 2, "div0": 2, "power0": 3, "quotient00": 3}
+"""How often an op goes over the memory, if more than once."""
 
 _NUMBERS = ("float16", "bfloat16", "float32", "float64")
 """Dtypes of which a coefficient, a Python float, has all digits."""
 
 
 def collected(code: Code) -> Code:
-    """The code with like terms collected, if that makes it shorter."""
+    """The code with like terms collected, if that makes it cheaper."""
     if sum(step.op in _ARITHMETIC for step in code.steps) < _FEW:
         return code
+    before = _cost(code)
     found = Collecting(code, deep=True).run()
-    if len(found.steps) * _DEEP <= len(code.steps):
+    if _cost(found) * _DEEP <= before:
         return found
     found = Collecting(code, deep=False).run()
-    return found if len(found.steps) < len(code.steps) else code
+    return found if _cost(found) < before else code
+
+
+def _cost(code: Code) -> int:
+    """About how long the arithmetic of a code takes: by how often it goes over how much memory."""
+    return sum(_PASSES.get(step.op.name, 1) * (_CALL + prod(step.out.shape)) for step in code.steps if not step.op.results)
 
 
 class Collecting:
@@ -104,13 +116,31 @@ class Collecting:
         return _ARITHMETIC[step.op](self, *step.operands, *step.params)
 
     def left(self, step: Instruction) -> None:
-        """Keep an instruction, on values."""
-        operands = tuple([self.value(a) for a in step.operands])
-        out = self.walk.place(Instruction(step.op, operands, step.params, step.out))
+        """Keep an instruction, on values. A number that scales what it is linear in scales its result instead."""
+        operands, c = [], 1.0
+        for i, a in enumerate(step.operands):
+            p = self.polynomials.get(a)
+            if p is None or not self.linear(step, i):
+                operands.append(self.value(a))
+                continue
+            d, v = self.writer.write(p)
+            operands.append(v if d else self.writer.scaled(d, v))
+            c *= d or 1.0
+        out = self.walk.place(Instruction(step.op, tuple(operands), step.params, step.out))
         if out is not step.out:
             self.walk.new[step.out] = out
-        if len(operands) == 1 and not step.params and step.operands[0].__class__ is Variable and step.operands[0].shape == out.shape:
+        if c != 1.0:
+            self.polynomials[step.out] = {self.atom(out): c}
+        elif len(operands) == 1 and not step.params and step.operands[0].shape == out.shape:
             self.functions.setdefault(out, step)
+
+    def linear(self, step: Instruction, i: int) -> bool:
+        """Whether an op is linear in an operand that is no smaller than the result."""
+        op, a = step.op, step.operands[i]
+        if op.kind is not Kind.BILINEAR and (op.kind is not Kind.LINEAR or sum(rule is not None for rule in op.rules) > 1 or op.variadic):
+            return False
+        followed = op.variadic or op.rules[i] is not None
+        return followed and prod(step.out.shape) <= prod(a.shape) and len(self.atoms) < ATOMS and self.walk.plain(step)
 
     # between variables, values and polynomials
 
