@@ -12,6 +12,7 @@ from typing import Any
 
 from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
+from nestgrad.backends.memory import Memory
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
 from nestgrad.errors import BackendError, DTypeError
 
@@ -27,6 +28,11 @@ class Backend(Factories, Derived):
     name = "custom"
     default_dtype: Any = None
     """The dtype of Python floats, native to the backend. It is not called ``dtype``, which is the operation."""
+
+    @property
+    def memory(self) -> Memory | None:
+        """How ops write into arrays that are there already; ``None``: they make new ones."""
+        return None
 
     def key(self) -> tuple[Any, ...]:
         """What equality and hash go by."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from nestgrad.backends.base import Backend, Index, Value
 from nestgrad.backends.contractions import parse
+from nestgrad.backends.numpy.memory import writes
 from nestgrad.errors import ShapeError
 
 _total: Any = np.add.reduce
@@ -76,26 +77,31 @@ class Arrays(Backend):
             full[index] = x
         return full
 
-    def matmul(self, x: Value, y: Value) -> Value:
+    @writes()
+    def matmul(self, x: Value, y: Value, out: Value = None) -> Value:
         if x.ndim == 2 and y.ndim == 2:
-            return x.dot(y)  # the same product with half the overhead
-        return np.matmul(x, y)
+            return x.dot(y, out)  # the same product with half the overhead
+        return np.matmul(x, y, out)
 
-    def product(self, x: Value, y: Value, tx: bool, ty: bool) -> Value:
-        return self.matmul(x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y)
+    @writes()
+    def product(self, x: Value, y: Value, tx: bool, ty: bool, out: Value = None) -> Value:
+        return self.matmul(x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y, out)
 
     def vecmat(self, x: Value, y: Value, ty: bool) -> Value:
         return y.dot(x) if ty else x.dot(y)
 
-    def linear(self, x: Value, w: Value, bias: Value) -> Value:
+    @writes()
+    def linear(self, x: Value, w: Value, bias: Value, out: Value = None) -> Value:
+        lead, m = x.shape[:-1], w.shape[-1]
+        into = out if out is not None and out.shape == (*lead, m) else None  # a bias may have more axes
         if x.ndim == 2:
-            product = x.dot(w)
+            product = x.dot(w, into)
         else:  # one product of matrices instead of one per leading index
-            lead = x.shape[:-1]
-            product = x.reshape(math.prod(lead), x.shape[-1]).dot(w).reshape(*lead, w.shape[-1])
+            rows = math.prod(lead)
+            product = x.reshape(rows, x.shape[-1]).dot(w, None if into is None else into.reshape(rows, m)).reshape(*lead, m)
         if bias.shape == product.shape[-1:] and bias.dtype == product.dtype:
             return np.add(product, bias, product)
-        return np.add(product, bias)
+        return np.add(product, bias, out)
 
     def einsum(self, *xs: Value, subscripts: str) -> Value:
         small = sum(x.size for x in xs) < 512  # there the plain loop of NumPy beats the way over a product of matrices

@@ -12,6 +12,7 @@ from nestgrad.backends.numpy.arrays import Arrays
 from nestgrad.backends.numpy.convolution import Convolution
 from nestgrad.backends.numpy.elementwise import Elementwise
 from nestgrad.backends.numpy.linalg import Linalg
+from nestgrad.backends.numpy.memory import NumpyMemory
 from nestgrad.backends.numpy.normalization import Normalization
 from nestgrad.backends.numpy.numbers import Numbers
 from nestgrad.backends.numpy.padding import Padding
@@ -53,6 +54,10 @@ class NumpyBackend(
     shape: Any = attrgetter("shape")
     dtype: Any = attrgetter("dtype")
     getitem: Any = getitem
+
+    @property
+    def memory(self) -> NumpyMemory:
+        return NumpyMemory(self, NumpyBackend)
 
     # arrays in and out
 

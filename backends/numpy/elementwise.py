@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from nestgrad.backends.base import Backend, Value
+from nestgrad.backends.numpy.memory import default, writes
 
 
 class Elementwise(Backend):
-    """Ufuncs do not bind, so they stand here as they are; functions in Python get a staticmethod."""
+    """Ufuncs do not bind, so they stand here as they are. A method writes its answer into ``out``, where that is given."""
 
     add: Any = np.add
     sub: Any = np.subtract
     mul: Any = np.multiply
+    scale: Any = np.multiply
     div: Any = np.true_divide
+    per: Any = np.true_divide
     pow: Any = np.power
     powf: Any = np.power
     neg: Any = np.negative
@@ -55,20 +58,21 @@ class Elementwise(Backend):
     isnan: Any = np.isnan
     isfinite: Any = np.isfinite
 
+    @default
     def reciprocal(self, x: Value) -> Value:
         return np.true_divide(1.0, x)
 
+    @default
     def rsqrt(self, x: Value) -> Value:
         return np.true_divide(1.0, np.sqrt(x))
 
-    def powi(self, x: Value, n: int) -> Value:
+    @writes(0)
+    def powi(self, x: Value, n: int, out: Value = None) -> Value:
         if n == 2:
-            return np.square(x)
-        if 0 < n < 9:
-            return super().powi(
-                x, n
-            )  # up to here products are much faster, and as good to three units in the last place
-        return np.power(x, n) if n >= 0 else np.true_divide(1.0, self.powi(x, -n))
+            return np.square(x, out)
+        if 0 < n < 9:  # up to here products are much faster, and as good to three units in the last place
+            return super().powi(x, n) if out is None else _power(x, n, out)
+        return np.power(x, n, out) if n >= 0 else np.true_divide(1.0, self.powi(x, -n, out), out)
 
     def erf(self, x: Value) -> Value:
         return _erf()(x)
@@ -81,22 +85,29 @@ class Elementwise(Backend):
             x = self.asarray(x)
         return np.where(c, x, y)
 
+    @default
     def relu(self, x: Value) -> Value:
         return np.maximum(x, 0)
 
-    def mul0(self, x: Value, y: Value) -> Value:
+    @writes(1)
+    def mul0(self, x: Value, y: Value, out: Value = None) -> Value:
         with np.errstate(all="ignore"):
-            product = np.multiply(x, y)
+            product = np.multiply(x, y, out)
             smaller = isinstance(y, np.ndarray) and y.dtype == product.dtype and y.size < product.size
-            return _zero_where_zero(x, product, y if smaller else product)
+            return _zero_where_zero(x, product, y if smaller else product, out)
 
-    def mul00(self, x: Value, y: Value) -> Value:
-        return _zero_where_zero(y, self.mul0(x, y))
+    @writes()
+    def mul00(self, x: Value, y: Value, out: Value = None) -> Value:
+        product = self.mul0(x, y, out)
+        return _zero_where_zero(y, product, product, out)
 
-    def div0(self, x: Value, y: Value) -> Value:
+    @writes(1)
+    def div0(self, x: Value, y: Value, out: Value = None) -> Value:
         with np.errstate(all="ignore"):
-            return _zero_where_zero(x, np.true_divide(x, y))
+            quotient = np.true_divide(x, y, out)
+            return _zero_where_zero(x, quotient, quotient, out)
 
+    @default
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
         t = np.multiply(x, y)
         if type(t) is type(z) is np.ndarray and z.shape == t.shape and z.dtype == t.dtype:
@@ -104,12 +115,14 @@ class Elementwise(Backend):
             return np.multiply(t, c, t)
         return np.multiply(np.multiply(t, z), c)
 
+    @default
     def mul_add(self, x: Value, y: Value, z: Value) -> Value:
         t = np.multiply(x, y)
         if type(t) is type(z) is np.ndarray and z.shape == t.shape and z.dtype == t.dtype:
             return np.add(t, z, t)
         return np.add(t, z)
 
+    @default
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         t = y * y
         if type(t) is type(g) is np.ndarray and g.shape in (t.shape, ()) and g.dtype == t.dtype:
@@ -118,12 +131,30 @@ class Elementwise(Backend):
         return np.multiply(g, 1 - t)
 
 
-def _zero_where_zero(x: Any, product: Any, witness: Any = None) -> Any:
-    """``product`` with 0 where ``x`` is 0; one cheap pass unless an element of it, or of the other factor, is infinite, NaN or huge."""
-    flat = (product if witness is None else witness).ravel("K")
+def _power(x: Any, n: int, out: Any) -> Any:
+    """``x ** n`` in ``out`` by the products that ``powi`` makes, with room for one square beside it."""
+    if n == 1:
+        np.copyto(out, x)
+        return out
+    power, square = None, x
+    while True:
+        if n & 1:
+            power = square if power is None else np.multiply(power, square, out)
+        n >>= 1
+        if not n:
+            return power
+        square = np.square(square, out if power is None else None if square is x or square is power else square)
+
+
+def _zero_where_zero(x: Any, product: Any, witness: Any, out: Any = None) -> Any:
+    """``product`` with 0 where ``x`` is 0; one cheap pass unless an element of a witness, it or a factor, is infinite, NaN or huge."""
+    flat = witness.ravel("K")
     if np.isfinite(flat.dot(flat)):  # NaN and inf survive a sum of squares
         return product
-    return np.where(np.equal(x, 0), product.dtype.type(0), product)
+    if out is None:
+        return np.where(np.equal(x, 0), product.dtype.type(0), product)
+    np.copyto(out, 0, where=np.equal(x, 0))
+    return out
 
 
 @lru_cache(maxsize=1)

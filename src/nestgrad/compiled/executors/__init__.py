@@ -1,5 +1,6 @@
 """Executors: from a program to a function of raw arrays that runs it."""
 
+from nestgrad.compiled.executors.buffers import buffers
 from nestgrad.compiled.executors.replay import replay
 
-__all__ = ["replay"]
+__all__ = ["buffers", "replay"]

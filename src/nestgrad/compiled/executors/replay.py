@@ -23,9 +23,6 @@ def replay(program: Program) -> Function:
     (np.float64(0.0),)
     """
     source = Source(program)
-    inputs = {v.number for v in program.inputs}
-    constants = {v.number for v, _ in program.constants}
     for step in program.instructions:
-        source.write(step)
-        source.drop([k for k in step.last if k not in inputs and k not in constants])
-    return source.compiled([f"v{v.number}" for v in program.inputs], [f"v{v.number}" for v in program.outputs])
+        source.step(step)
+    return source.compiled()

@@ -1,0 +1,91 @@
+"""A program by the compiler of the array library: ``"torch.compile"`` to users, since that is what they know it by.
+
+A traced program has no backward pass in it, so it is taken at any order of derivative.
+"""
+
+import warnings
+from math import prod
+from typing import Any
+
+from nestgrad.compiled.executors.replay import replay
+from nestgrad.compiled.executors.source import Source
+from nestgrad.compiled.passes.rewriting import uniform
+from nestgrad.errors import CompileWarning
+from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Function, Instruction, Program
+from nestgrad.ops.table import TABLE
+
+
+def unavailable(base: Any) -> str:
+    """Why ``native`` is not offered for programs over a base backend; empty if it is."""
+    return str(base.uncompilable())
+
+
+def native(program: Program) -> Function:
+    """A function of raw arrays that runs a program as its array library compiles it.
+
+    Where the compiler fails, or is not there, the program runs op by op, and a warning says so, once for each program.
+
+    Args:
+        program: Over any base backend. Ops that are in no table, a user's own, stay single steps, called as they are.
+
+    Returns:
+        A function of an array for each input, to a tuple of the outputs. Where something is wrong with numbers, as with a position out of
+        range, it raises what the op does.
+
+    Warns:
+        CompileWarning: The reason why the program runs op by op.
+    """
+    plain = replay(program)
+    if not program.instructions:
+        return plain
+    reason, found = unavailable(program.base), None
+    if not reason:
+        try:
+            found = program.base.compiled(lambda ops: _written(program, ops), [(v.shape, v.dtype) for v in program.inputs])
+        except Exception as error:  # a compiler may fail in any way
+            lines = str(error).strip().splitlines() or [""]
+            reason = f"{type(error).__name__}: {lines[0]:.300}"
+    if found is None:
+        warnings.warn(
+            f"jit: {program!r} could not be compiled, and runs op by op; because {reason}. "
+            'Try executor="replay", which does so without asking',
+            CompileWarning,
+            stacklevel=2,
+        )
+        return plain
+
+    compiled = found
+
+    def run(*xs: Any) -> tuple[Any, ...]:
+        outs: tuple[Any, ...] | None = compiled(*xs)
+        return plain(*xs) if outs is None else outs
+
+    return run
+
+
+def _written(program: Program, ops: Any) -> Function:
+    """The program in other ops."""
+    source = Source(program)
+    source.b = ops.dressed.bare
+    for v, array in program.constants:
+        number = uniform(program.base, v, array) if prod(v.shape) > 1 else None
+        if number is not None:  # made where it is used, and not read from memory
+            del source.namespace[f"v{v.number}"]
+            source.line(f"v{v.number} = {source.call('full', ops.full, (v.shape, number, v.dtype))}")
+    for step in program.instructions:
+        if step.op in (STOP, ITEM, FIXED) or TABLE.get(step.op.name) is step.op:
+            source.step(step)
+        else:
+            _opaque(source, step, program.base, ops)
+    return source.compiled()
+
+
+def _opaque(source: Source, step: Instruction, base: Any, ops: Any) -> None:
+    """An op of which nothing is known."""
+
+    def f(*xs: Any) -> Any:
+        return step.run(base.dressed.bare, xs)
+
+    call = source.call(step.op.name, ops.opaque(f, step.out.shape, step.out.dtype), step.operands)
+    source.line(f"v{step.out.number} = {call}")
+    source.drop(step.last)
