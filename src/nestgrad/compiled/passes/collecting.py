@@ -84,6 +84,7 @@ class Collecting:
         self.exact = 0  # the bits of atoms that are inputs, constants, or sums of such
         self.numbers: dict[Variable, int] = {}
         self.given = set(code.inputs) | set(code.constants)
+        self.twice: dict[int, int] = {}
         self.functions: dict[Variable, Instruction] = {}
         self.writer = Writer(lambda k: self.atoms[k], self.op)
 
@@ -157,7 +158,10 @@ class Collecting:
         if c is not None:
             return {0: float(c)}
         found = self.polynomials.get(a)
-        return {self.atom(self.walk.new.get(a, a)): 1.0} if found is None else found
+        if found is None:
+            m = self.atom(self.walk.new.get(a, a))
+            found = {self.twice[m]: 0.5} if m in self.twice else {m: 1.0}
+        return found
 
     def atom(self, v: Variable, known: Range | None = None) -> int:
         """The monomial of a value."""
@@ -252,10 +256,14 @@ class Collecting:
         """``1 - y y``, as an atom."""
         p = self.polynomial(y)
         c, m = self.whole(p) if any(p) else (0.0, 0)
+        c, m = next(((2 * c, single) for single, double in self.twice.items() if double == m), (c, m))
         if abs(c) != 1.0:
             return None
         ((k, _),) = factors(m)
         v = self.op("sub", 1.0, self.op("square", self.atoms[k]))
+        if m not in self.twice:
+            double = self.op("scale", self.atoms[k], params=(2.0,))
+            self.twice[m] = self.atom(double, ranges.polynomial({m: 2.0}, self.ranges))
         return {self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial({0: 1.0, 2 * m: -1.0}, self.ranges)): 1.0}
 
 

@@ -170,8 +170,8 @@ def content(p: Polynomial) -> tuple[float, int, Polynomial]:
     sizes = {abs(c) for c in p.values()}
     if len(sizes) == 1:
         (c,) = sizes
-    elif all(c.is_integer() and abs(c) < 2**53 for c in sizes):
-        c = float(gcd(*map(int, sizes)))
+    elif all((c * 64).is_integer() and c < 2**40 for c in sizes):
+        c = gcd(*[int(c * 64) for c in sizes]) / 64
     else:
         c = 1.0
     if c == 0.0:
