@@ -19,7 +19,8 @@ from nestgrad.levels.base import Coat, Tape, now
 from nestgrad.levels.coats import constant, within, worn
 from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.reverse.node import Node, Tracked, tracked
-from nestgrad.levels.traced.program import Compiler, Variable
+from nestgrad.levels.traced.cutting import CUT, Variant, uncut
+from nestgrad.levels.traced.program import Compiler, Program, Variable, behind
 from nestgrad.levels.traced.wire import Recording, TraceTape, Wire, identity_of, wire
 
 
@@ -31,11 +32,13 @@ class Left:
         value: What is under the coats of stand-ins.
         reached: For each tape outside whose stand-in it wore, the inputs that it depends on there, by their variables.
         marks: By tapes outside.
+        sources: For each of these, the inputs whose own age is the moment of the mark.
     """
 
     value: Any
     reached: dict[Tape, frozenset[Variable]]
     marks: Marks
+    sources: dict[Tape, frozenset[Variable]]
 
 
 class Inside(Recording):
@@ -46,6 +49,7 @@ class Inside(Recording):
         opaque: Tapes of levels other than ``Autodiff`` that arguments wear outside. Inside they are not to be seen.
         asked: The stacks that the function has used: their tapes, and what these are where the function is called.
         noted: Marks that came in, by identity.
+        variants: Inputs that were added in the end: what they are, the input that they are, and the stand-ins on which they are constant.
     """
 
     def __init__(self, base: Any, name: str, number: int = 0, compiler: Compiler | None = None) -> None:
@@ -60,6 +64,8 @@ class Inside(Recording):
         self._nodes: dict[tuple[Tape, Node], Node] = {}
         self._origins: dict[Node, tuple[Node, list[Variable]]] = {}
         self._brought: dict[Any, tuple[Any, Any]] = {}
+        self._worn: dict[Variable, set[Tape]] = {}
+        self.variants: list[Variant] = []
 
     # coming in
 
@@ -73,8 +79,8 @@ class Inside(Recording):
             return p
         if p.tape.birth > self.tape.birth:
             return p.mapped(self.bring)
-        if not any(isinstance(coat, Tracked) and not coat.tape.closed for coat in worn(p)):
-            self._note(p)
+        if not seen_inside(p):
+            self._note(p, None)
             return p  # captured as it is, where it meets a wire
         key = identity_of(p)
         if key not in self._brought:
@@ -104,24 +110,25 @@ class Inside(Recording):
         return self._stand_in(tape) if tape.birth < self.tape.birth else tape
 
     def _dressed(self, p: Any, inner: Wire) -> Any:
-        coats = list(worn(p))
-        self._note(p)
+        self._note(p, inner.variable)
         made: Any = inner
-        shape = inner.variable.shape
-        for coat in reversed(coats):
-            if isinstance(coat, Tracked) and not coat.tape.closed:
-                made = tracked(self._stand_in(coat.tape), made, self._leaf(coat, shape, inner.variable))
+        for coat in reversed(seen_inside(p)):
+            made = tracked(self._stand_in(coat.tape), made, self._leaf(coat, inner.variable))
         return made
 
-    def _note(self, p: Any) -> None:
-        self.opaque.update(coat.tape for coat in worn(p) if (coat.differentiates or coat.hidden) and not isinstance(coat, Tracked))
+    def _note(self, p: Any, variable: Variable | None) -> None:
+        found = {coat.tape for coat in worn(p) if (coat.differentiates or coat.hidden) and not isinstance(coat, Tracked)}
+        self.opaque |= found
+        if variable is not None:
+            self._worn[variable] = found
 
-    def _leaf(self, coat: Tracked, shape: tuple[int, ...], variable: Variable) -> Node:
+    def _leaf(self, coat: Tracked, variable: Variable) -> Node:
         key = coat.tape, coat.node
         node = self._nodes.get(key)
         if node is None:
             node = self._nodes[key] = Node()
-            node.age, node.lo, node.op, node.shape, node.raw, node.edges = coat.node.age, coat.node.lo, "argument", shape, False, ()
+            node.age, node.lo, node.op = coat.node.age, coat.node.lo, "argument"
+            node.shape, node.raw, node.edges = variable.shape, False, ()
             self._origins[node] = coat.node, []
         self._origins[node][1].append(variable)
         return node
@@ -140,6 +147,35 @@ class Inside(Recording):
         if any(x is not a for x, a in zip(inside, args, strict=True)):
             return b.run(op, inside, params)
         return super().apply(b, op, args, params)
+
+    def cut(self, p: Any, tapes: frozenset[Tape]) -> Any:
+        """``p`` as a constant on ``tapes``, stand-ins that it does not wear any more, for levels outside, too.
+
+        Raises:
+            TraceError: If arguments wear levels outside that cannot be told to leave.
+        """
+        first = min((self.outside(tape).birth for tape in tapes), default=None)
+        if first is not None and any(tape.birth >= first for tape in self._opaque_under(p)):
+            raise TraceError(
+                "detach: inside jit, got level=... where arguments of the function live on levels outside that do not record "
+                f"({', '.join(map(str, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
+            )
+        if isinstance(p, Wire):
+            return self._write(CUT, (p,), (tapes,), p.value)
+        return p.mapped(lambda part: self.cut(part, tapes)) if isinstance(p, Coat) else p
+
+    def _opaque_under(self, p: Any) -> set[Tape]:
+        """Tapes of levels that do not record, worn outside by inputs that ``p`` depends on."""
+        wires = [coat for coat in within(p) if isinstance(coat, Wire)]
+        found = set[Variable]().union(*(behind(coat.variable, self._steps, self._links) for coat in wires))
+        return {tape for v in found for tape in self._worn.get(v, ())}
+
+    def program(self, *args: Any, **kwargs: Any) -> Program:
+        """End the trace: what was cut is computed anew, of inputs that are constants there."""
+        self._steps, self.variants = uncut(self._steps, [*self._inputs, *(v for v, _ in self._captured.values())], self._links)
+        self._inputs += [v for v, _, _ in self.variants]
+        self.kept.update(v for _, v, _ in self.variants)
+        return super().program(*args, **kwargs)
 
     def check_history(self, node: Node, reaches: Any) -> None:
         """Refuse a look-up by an argument while the root depends on another one whose history may hold it.
@@ -197,7 +233,11 @@ class Inside(Recording):
             reached[self._outside[p.tape]] = self._reached(p.node)
             p = p.value
         kept = {self.outside(t): m for t, m in self.moved(marks).items() if t.trace is self and t is not self.tape}
-        return Left(p, reached, kept or NONE)
+        return Left(p, reached, kept or NONE, {tape: self._of_age(tape, moment) for tape, moment in kept.items()})
+
+    def _of_age(self, tape: Tape, moment: float) -> frozenset[Variable]:
+        found = (self._origins[node][1] for (other, outer), node in self._nodes.items() if other is tape and outer.age == moment)
+        return frozenset(variable for variables in found for variable in variables)
 
     def _reached(self, node: Node) -> frozenset[Variable]:
         seen, stack, found = {node}, [node], set[Variable]()
@@ -248,6 +288,18 @@ class InsideTape(TraceTape):
         high = min((made.birth for known, made in self.stand_ins.items() if known.birth > tape.birth), default=self.ceiling)
         middle = (low + high) / 2
         return middle if low < middle < high else (Fraction(low) + Fraction(high)) / 2  # where floats are too coarse
+
+
+def seen_inside(p: Any) -> list[Tracked]:
+    """The coats of ``Autodiff`` levels that a function sees of a value, outermost first: not those from under a batch, which holds all
+    samples of what is seen."""
+    coats = []
+    for coat in worn(p):
+        if coat.hidden and not coat.tape.closed:
+            break
+        if isinstance(coat, Tracked) and not coat.tape.closed:
+            coats.append(coat)
+    return coats
 
 
 def _escapes(what: str) -> LevelError:

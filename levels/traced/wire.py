@@ -36,6 +36,7 @@ class Recording:
     Attributes:
         tape: Its identity, which the wires wear. While a function is traced, it is the running transform's.
         ended: Whether the program is complete. What is left of the wires raises from then on.
+        kept: Captured values that are inputs in any case.
         order: Then, the variables of the inputs, captured ones too, in the order of the program's.
     """
 
@@ -53,6 +54,7 @@ class Recording:
         self._links: dict[Variable, list[Variable]] = {}
         self._count = 0
         self.order: tuple[Variable, ...] = ()
+        self.kept: set[Variable] = set()
 
     def begin(self) -> None:
         """From now on, until it ends, what the program must not depend on silently is refused in this context."""
@@ -128,7 +130,7 @@ class Recording:
         sources = [behind(v, self._steps, self._links) for v in found]
         for source, more in zip(sources, reached, strict=False):
             source.update(more)
-        captured = [(v, p) for v, p in self._captured.values() if v in alive.union(*sources)]
+        captured = [(v, p) for v, p in self._captured.values() if v in alive.union(self.kept, *sources)]
         constants = [(v, array) for v, array, _ in self._constants.values() if v in alive]
         inputs = [*self._inputs, *(v for v, _ in captured)]
         self.order = tuple(inputs)
@@ -255,7 +257,8 @@ class Wire(Coat):
         raise TraceError(
             f"trace: got a traced {typed} whose numbers must be known here, by bool(x) as in `if x:`, float(x), .item(), .numpy() or in a "
             "slice; expected nothing but functions of Tensors, because what Python does with the numbers of this run is not recorded. "
-            "Try ng.where(cond, a, b) instead of `if`, or compute it outside and close over it"
+            "Try ng.where(cond, a, b) instead of `if`, or compute it outside and close over it; in jit, an argument that is named in "
+            "static_argnames is a plain value"
         )
 
     def refuse_captured(self, x: Any) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, overload
 
 from nestgrad.compiled.function import Jitted, Stats
+from nestgrad.errors import TraceError
 
 __all__ = ["Jitted", "Stats", "jit"]
 
@@ -46,6 +47,8 @@ def jit(f: Any = None, *, executor: str = "auto", static_argnames: Sequence[str]
     >>> slope(x).tolist(), slope(x).wrt(x).tolist()
     ([3.0, 12.0], [6.0, 12.0])
     """
+    if not callable(f) and f is not None:
+        raise TraceError(f"jit: got a {type(f).__name__}; expected a function of Tensors. Try jit(f), and call that: jit(f)(x)")
     if f is None:
         return partial(jit, executor=executor, static_argnames=static_argnames)
     return Jitted(f, executor, static_argnames)

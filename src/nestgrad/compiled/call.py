@@ -9,15 +9,16 @@ from nestgrad.func.trees import Structure, unflatten
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import Marks, opened
+from nestgrad.tensor.handle import real_only
 
 
 class Held:
-    """A static argument: one leaf, whatever it is."""
+    """A static argument: one leaf, whatever it is, and its name."""
 
-    __slots__ = ("value",)
+    __slots__ = ("name", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, name: str) -> None:
+        self.value, self.name = value, name
 
 
 class Call:
@@ -69,17 +70,18 @@ class Call:
         else:
             self.add((tuple(b.base.shape(value)), b.base.dtype(value), b.base.device(value)), value, marks)
 
-    def fix(self, k: int, x: Any) -> None:
+    def fix(self, k: int, x: Any, name: str = "") -> None:
         """Leaf ``k`` as part of the signature.
 
         Raises:
             TraceError: If it cannot be compared.
         """
+        real_only("jit", x)
         try:
             hash(x)
         except TypeError:
             raise TraceError(
-                f"jit: got a {type(x).__name__} as an argument, which cannot be part of a signature, since it has no hash; expected "
+                f"jit: got a {type(x).__name__} as an argument{name}, which cannot be part of a signature, since it has no hash; expected "
                 "Tensors, arrays, numbers, nested structures of them, and what can be compared. Try to close over it"
             ) from None
         self.static[k] = x

@@ -3,31 +3,50 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.compiled.executors import replay
+from nestgrad.compiled.executors import buffers, replay
 from nestgrad.compiled.passes import optimized
 from nestgrad.errors import BackendError
 from nestgrad.levels.traced.program import Compiler, Function, Program
-from nestgrad.levels.watching import here
 
-EXECUTORS: dict[str, Compiler] = {"replay": replay}
+EXECUTORS: dict[str, Compiler] = {"replay": replay, "numpy": buffers}
 """By the names that users know."""
+
+NAMES = ("auto", *EXECUTORS)
+
+
+def known(name: str) -> str:
+    """The name of an executor.
+
+    Raises:
+        BackendError: If there is none of that name.
+    """
+    if name not in NAMES:
+        raise BackendError(f"jit: got executor={name!r}; expected one of {', '.join(map(repr, NAMES))}")
+    return name
 
 
 def chosen(name: str, base: Any) -> str:
-    """The executor that ``name`` means for a base backend: itself, unless it is ``"auto"``."""
+    """The executor that ``name`` means for a base backend: itself, unless it is ``"auto"``.
+
+    Raises:
+        BackendError: If the backend does not offer it.
+    """
+    offered = ["replay"] if base.memory is None else ["numpy", "replay"]
     if name == "auto":
-        return "replay"
-    if name not in EXECUTORS:
-        raise BackendError(f"jit: got executor={name!r}; expected one of {', '.join(map(repr, ('auto', *EXECUTORS)))}")
+        return offered[0]
+    if name not in offered:
+        raise BackendError(
+            f"jit: got executor={name!r} for {base!r}; expected one that this backend offers: {', '.join(map(repr, offered))}. "
+            'Try executor="auto"'
+        )
     return name
 
 
 def compiler(name: str) -> Compiler:
-    """The optimiser, followed by the executor of that name; by none where somebody watches ops."""
+    """The optimiser, followed by the executor of that name."""
     executor: Callable[[Program], Function] = EXECUTORS[name]
 
     def compile_(program: Program) -> Function:
-        made = optimized(program)
-        return executor(made) if not here() else lambda *values: made.run(made.base.dressed, values)
+        return executor(optimized(program))
 
     return compile_

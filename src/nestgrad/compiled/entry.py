@@ -7,15 +7,15 @@ from typing import Any
 
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import Pattern, pattern, ranks
-from nestgrad.errors import TraceError
+from nestgrad.diagnostics.places import raised_at
+from nestgrad.errors import LevelError, TraceError
 from nestgrad.func.trees import Structure, flatten, unflatten
 from nestgrad.levels.base import Tape, now, running, tracing
-from nestgrad.levels.coats import without, worn
+from nestgrad.levels.coats import on, without, worn
 from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
 from nestgrad.levels.mixing import fitted
-from nestgrad.levels.reverse.node import Tracked
 from nestgrad.levels.traced.call import invoke
-from nestgrad.levels.traced.inside import Inside, Left
+from nestgrad.levels.traced.inside import Inside, Left, seen_inside
 from nestgrad.levels.traced.program import Compiler, Program, Variable
 from nestgrad.tensor.handle import Handle, is_scalar, make, named
 
@@ -30,12 +30,12 @@ class Output:
     Attributes:
         number: Which output of the program it is.
         reached: By tape (as it was when the function was traced), the numbers of the inputs that it depends on there.
-        marks: By tape likewise: whether the function itself has marked it, and the moment.
+        marks: By tape likewise: the moment, if the function itself has marked it, and else the inputs at whose age it is marked.
     """
 
     number: int
     reached: dict[Tape, frozenset[int]]
-    marks: dict[Tape, tuple[bool, Moment]]
+    marks: dict[Tape, Moment | frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Entry:
         plain: The leaves that are no arrays, by position.
         guards: What the function closes over, as it was.
         pattern: Of the arguments and of what is closed over.
+        variants: The inputs, numbered without these, that are inputs a second time, for levels on which they are constants.
         noted: Marks of what is closed over.
         asked: The stacks that the function used, with the tapes that they had.
         order: The ranks of births of all these tapes.
@@ -61,6 +62,7 @@ class Entry:
     plain: dict[int, Any]
     guards: Guards
     pattern: Pattern
+    variants: tuple[int, ...]
     noted: tuple[Marks, ...]
     asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
     order: tuple[int, ...]
@@ -79,7 +81,9 @@ class Entry:
 
     def run(self, b: Any, values: Sequence[Any], marks: Sequence[Marks], found: Pattern) -> Any:
         """What the function returns for arguments of its signature; ``found`` is their pattern, with what is closed over."""
-        given = [*values, *(tensor.value for tensor in self.program.captured)]
+        captured = [tensor.value for tensor in self.program.captured]
+        given = [*values, *captured]
+        given = [*values, *(given[k] for k in self.variants), *captured]
         if not found.tapes and not self.asked:
             return self._unflatten([make(b, p, NONE) for p in invoke(b, self.program, given)])
         tapes = dict(zip(self.pattern.tapes, found.tapes, strict=True))
@@ -93,25 +97,29 @@ class Entry:
                 undressed = [without(p, off) if off else p for p, off in zip(given, removed, strict=True)]
                 answers[removed] = invoke(b, self.program, undressed)
             value = answers[removed][out.number]
-            outs.append(make(b, *fitted(value, self._marks(out, marks, tapes))))
+            outs.append(make(b, *fitted(value, self._marks(out, given, marks, tapes))))
         return self._unflatten(outs)
 
     def _removed(self, out: Output, given: Sequence[Any], tapes: dict[Tape, Tape]) -> Removed:
         kept = {tapes[tape]: numbers for tape, numbers in out.reached.items()}
         return tuple(
-            frozenset(coat.tape for coat in worn(p) if isinstance(coat, Tracked) and i not in kept.get(coat.tape, ()))
+            frozenset(coat.tape for coat in seen_inside(p) if i not in kept.get(coat.tape, ()))
             for i, p in enumerate(given)
         )
 
-    def _marks(self, out: Output, given: Sequence[Marks], tapes: dict[Tape, Tape]) -> Marks:
+    def _marks(self, out: Output, values: Sequence[Any], given: Sequence[Marks], tapes: dict[Tape, Tape]) -> Marks:
         marks = NONE
-        for tape, (own, moment) in out.marks.items():
+        for tape, mark in out.marks.items():
             here = tapes.get(tape, tape)  # of what is closed over it is always the same
-            if own:
-                marks = join(marks, {here: Moment(now(), *moment.words)})
-            for m in () if own else (*given, *self.noted):
+            if isinstance(mark, Moment):
+                marks = join(marks, {here: Moment(now(), *mark.words)})
+                continue
+            for m in (*given, *self.noted):
                 if here in m:
                     marks = join(marks, {here: m[here]})
+            for i in mark:
+                if (coat := on(values[i], here)) is not None:
+                    marks = join(marks, {here: Moment(coat.moment, "inside of a jitted function")})
         return marks
 
     def _unflatten(self, outs: list[Any]) -> Any:
@@ -153,13 +161,17 @@ def traced(
     try:
         inside = [make(b, recording.argument(p), recording.moved(m)) for p, m in zip(*given, strict=True)]
         args, kwargs = arguments(inside)
-        result = f(*args, **kwargs)
-        reason = before.changed()
-        if reason:
+        try:
+            result = f(*args, **kwargs)
+        except TraceError as error:
+            error.args = (f"{error}. The line is {raised_at(error)}", *error.args[1:])
+            raise
+        if (name := before.written()) is not None:
             raise TraceError(
-                f"jit: the function changed what it closes over while it was traced ({reason}); expected it to return what it computes, "
-                "because a program that runs again has no such effect. Try to return the new value, and assign it outside"
+                f"jit: the function wrote into an array that it closes over ({name}); expected it to return what it computes, because a "
+                "program that runs again has no such effect. Try to return the new values, and write them outside"
             )
+        before.settle()
         return _entry(b, recording, result, before, given, scalar)
     finally:
         running.reset(tokens[0])
@@ -174,11 +186,19 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
     reached = [frozenset[Variable]().union(*out.reached.values()) for out in left]
     program = recording.program([(out.value, NONE) for out in left], partial(make, b, marks=NONE), reached=reached)
     numbers = {v: k for k, v in enumerate(recording.order)}
+    places = {v: k for k, v in enumerate(v for v in recording.order if not any(v is made for made, _, _ in recording.variants))}
+    variants = tuple(places[of] for _, of, _ in recording.variants)
+    more: dict[int, list[tuple[int, frozenset[Tape]]]] = {}
+    for made, of, tapes in recording.variants:
+        more.setdefault(numbers[of], []).append((numbers[made], frozenset(map(recording.outside, tapes))))
     outputs = tuple(
         Output(
             k,
-            {tape: frozenset(numbers[v] for v in vs) for tape, vs in out.reached.items()},
-            {tape: (moment > recording.started, moment) for tape, moment in out.marks.items()},
+            {tape: _with_variants(tape, frozenset(numbers[v] for v in vs), more) for tape, vs in out.reached.items()},
+            {
+                tape: moment if moment > recording.started else frozenset(numbers[v] for v in out.sources[tape] if v in numbers)
+                for tape, moment in out.marks.items()
+            },
         )
         for k, out in enumerate(left)
     )
@@ -186,7 +206,12 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
     found = pattern([*given[0], *(tensor.value for tensor in program.captured)], [*given[1], *noted])
     asked = dict(recording.asked)
     mixed = scalar is not None and any(program.floating(v) and v.dtype != scalar for v in _variables(program))
-    return Entry(program, outputs, structure, plain, guards, found, noted, asked, _births(found, asked.values()), mixed)
+    return Entry(program, outputs, structure, plain, guards, found, variants, noted, asked, _births(found, asked.values()), mixed)
+
+
+def _with_variants(tape: Tape, numbers: frozenset[int], more: dict[int, list[tuple[int, frozenset[Tape]]]]) -> frozenset[int]:
+    """The inputs that an output depends on by a level: also in those variants that are no constants there."""
+    return numbers | {made for k in numbers for made, off in more.get(k, ()) if tape not in off}
 
 
 def _leave(b: Any, recording: Inside, k: int, x: Any) -> Left:
@@ -194,7 +219,8 @@ def _leave(b: Any, recording: Inside, k: int, x: Any) -> Left:
         x = make(b, b.base.asarray(x), NONE)
     if not isinstance(x, Handle) or x.b.base != b.base:
         what = f"a Tensor over {x.b.base!r}" if isinstance(x, Handle) else named(x)
-        raise TraceError(f"jit: the function returned {what} as output {k}; expected Tensors over {b.base!r}, or numbers")
+        kind = LevelError if isinstance(x, Handle) else TraceError
+        raise kind(f"jit: the function returned {what} as output {k}; expected Tensors over {b.base!r}, one base backend, or numbers")
     return recording.leave(*opened(x.value, x.marks))
 
 

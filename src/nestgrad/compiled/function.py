@@ -9,7 +9,7 @@ from functools import partial, update_wrapper
 from typing import Any
 
 from nestgrad.compiled.call import Call, Held
-from nestgrad.compiled.choice import chosen, compiler
+from nestgrad.compiled.choice import chosen, compiler, known
 from nestgrad.compiled.entry import Entry, traced
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import FLAT, pattern
@@ -55,7 +55,7 @@ class Jitted:
 
     def __init__(self, f: Callable[..., Any], executor: str, static: Sequence[str]) -> None:
         self._f = f
-        self._wanted = executor
+        self._wanted = known(executor)
         self._static = _positions(f, static)
         self._entries: dict[Any, list[Entry]] = {}
         self._baked: set[Any] = set()
@@ -144,7 +144,7 @@ class Jitted:
             elif isinstance(x, Handle) or (not isinstance(x, (int, Held)) and call.b.base.accepts(x)):
                 call.array(as_leaf("jit", x, call.b))
             else:
-                call.fix(k, x.value if isinstance(x, Held) else x)
+                call.fix(k, *((x.value, f" {x.name!r}") if isinstance(x, Held) else (x,)))
         if floats:
             self._weak(call, floats, leaves)
         call.pattern = pattern(call.values, call.marks)
@@ -152,10 +152,10 @@ class Jitted:
 
     def _held(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments, with those that are static as single leaves."""
-        positions, names = self._static or (frozenset(), frozenset())
+        static = self._static
         return (
-            tuple(Held(x) if k in positions else x for k, x in enumerate(args)) if positions else args,
-            {name: Held(x) if name in names else x for name, x in kwargs.items()} if names else kwargs,
+            tuple(Held(x, static[k]) if k in static else x for k, x in enumerate(args)),
+            {name: Held(x, name) if name in static.values() else x for name, x in kwargs.items()},
         )
 
     def _home(self, leaves: Sequence[Any]) -> Any:
@@ -219,16 +219,16 @@ class Jitted:
         return difference(next(reversed(self._entries)), key) if self._entries else "the first call"
 
 
-def _positions(f: Callable[..., Any], names: Sequence[str]) -> tuple[frozenset[int], frozenset[str]] | None:
-    """Where the static arguments are: positions and names.
+def _positions(f: Callable[..., Any], names: Sequence[str]) -> dict[int, str]:
+    """Where the static arguments are: names by positions.
 
     Raises:
         TraceError: If the function has no such argument.
     """
     if not names:
-        return None
+        return {}
     listed = [names] if isinstance(names, str) else list(names)
     parameters = list(inspect.signature(f).parameters)
     if strange := [name for name in listed if name not in parameters]:
         raise TraceError(f"jit: got static_argnames={listed!r}; expected names of the function's arguments, {parameters}, not {strange}")
-    return frozenset(map(parameters.index, listed)), frozenset(listed)
+    return {parameters.index(name): name for name in listed}

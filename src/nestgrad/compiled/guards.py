@@ -80,11 +80,27 @@ class Lent:
         return not self.coat.backend.changed(self.coat.value, self.coat.token)
 
 
+@dataclass(slots=True)
+class Length:
+    """How much a container holds."""
+
+    name: str
+    container: Any
+    length: int
+
+    def same(self) -> bool:
+        """Whether it holds as much."""
+        return len(self.container) == self.length
+
+
+Check = Place | Written | Lent | Length
+
+
 class Guards:
     """What ``roots`` hold: functions, their closures and globals, objects, containers, arrays."""
 
     def __init__(self, *roots: Any) -> None:
-        self._checks: list[Place | Written | Lent] = []
+        self._checks: list[Check] = []
         self._seen: set[int] = set()
         self._kept: list[Any] = []
         for root in roots:
@@ -95,11 +111,22 @@ class Guards:
         """Whether everything is as it was."""
         return all(same() for same in self._fast) if self._fast else True
 
+    def written(self) -> str | None:
+        """The first array that has been written into, if one has."""
+        return next((check.name for check in self._checks if isinstance(check, Written) and not check.same()), None)
+
+    def settle(self) -> None:
+        """Take containers as long as they are now, if what the function has put into them is plain data, as a count of its traces is."""
+        for check in self._checks:
+            if isinstance(check, Length) and not check.same():
+                new = list(check.container)[check.length :]
+                check.length = len(check.container) if new and all(x.__class__ in _NUMBERS for x in new) else check.length
+
     def changed(self) -> str | None:
         """What has changed first, in words; ``None`` if nothing has."""
         for check in self._checks:
             if not check.same():
-                return _told(check) if isinstance(check, Place) else f"{check.name} was written into"
+                return _told(check)
         return None
 
     def _place(self, name: str, read: Callable[[], Any], depth: int) -> None:
@@ -116,10 +143,12 @@ class Guards:
             x = x.__dict__[OF]
         if isinstance(x, Handle):
             self._checks += [Lent(name, coat) for coat in worn(x.value) if isinstance(coat, Shared)]
-        if x.__class__ in _NUMBERS or isinstance(x, (Handle, Factories, type)) or id(x) in self._seen or not depth:
+        if x.__class__ in _NUMBERS or isinstance(x, (Handle, Factories)) or id(x) in self._seen or not depth:
             return
         self._seen.add(id(x))
         self._kept.append(x)
+        if isinstance(x, (list, dict)):
+            self._checks.append(Length(name, x, len(x)))
         for inner, read in _held(name, x):
             self._place(inner, read, depth - 1)
         if hasattr(x, "__array_interface__") or (hasattr(x, "data_ptr") and hasattr(x, "dtype")):
@@ -142,23 +171,29 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         for part in ("func", "args", "keywords"):
             yield f"{name}.{part}", partial(getattr, x, part)
     elif isinstance(x, (list, tuple)):
-        if isinstance(x, list):
-            yield f"len({name})", x.__len__
         for k in range(min(len(x), _MANY)):
             yield f"{name}[{k}]", partial(x.__getitem__, k)
     elif isinstance(x, dict):
-        yield f"len({name})", x.__len__
         for key in islice(x, _MANY):
             yield f"{name}[{key!r}]", partial(x.__getitem__, key)
-    elif not isinstance(x, ModuleType) and not _library(type(x).__module__):
+    elif isinstance(x, type):
+        if not _library(x.__module__):
+            for attribute, held in x.__dict__.items():
+                if not attribute.startswith("__"):
+                    yield f"{x.__qualname__}.{attribute}", partial(getattr, x, attribute) if held.__class__ in _NUMBERS else partial(
+                        x.__dict__.__getitem__, attribute
+                    )
+    elif isinstance(x, ModuleType):
+        if not _library(x.__name__):
+            for attribute, held in x.__dict__.items():
+                if not attribute.startswith("__") and not isinstance(held, ModuleType):
+                    yield f"{x.__name__}.{attribute}", partial(x.__dict__.__getitem__, attribute)
+    elif not _library(type(x).__module__):
         for attribute in getattr(x, "__dict__", ()):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
         for cls in type(x).__mro__:
-            if _library(cls.__module__) or cls is object:
-                continue
-            for attribute, method in cls.__dict__.items():
-                if isinstance(method, FunctionType):
-                    yield f"{cls.__qualname__}.{attribute}", partial(cls.__dict__.__getitem__, attribute)
+            if not _library(cls.__module__):
+                yield f"{name}.__class__", partial(_itself, cls)
             slots = cls.__dict__.get("__slots__", ())
             for attribute in (slots,) if isinstance(slots, str) else slots:
                 yield f"{name}.{attribute}", partial(getattr, x, attribute)
@@ -183,6 +218,10 @@ def _of_function(f: FunctionType) -> Iterator[tuple[str, Callable[[], Any]]]:
                         yield f"{name}.{attribute}", partial(held.__dict__.__getitem__, attribute)
 
 
+def _itself(x: Any) -> Any:
+    return x
+
+
 def _cell(cell: CellType) -> Any:
     try:
         return cell.cell_contents
@@ -201,7 +240,11 @@ def _library(module: str | None) -> bool:
     return (module or "").partition(".")[0] in _LIBRARY
 
 
-def _told(check: Place) -> str:
+def _told(check: Check) -> str:
+    if isinstance(check, Length):
+        return f"{check.name} had {check.length} items and has {len(check.container)}"
+    if not isinstance(check, Place):
+        return f"{check.name} was written into"
     try:
         found = check.read()
     except (AttributeError, LookupError, ValueError):

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import DTypeError, LevelError, NoLevelLeft, NotTrackedError, TraceError
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.coats import bare, constant, transparent, variable, within, without, worn
 from nestgrad.levels.level import Level
 from nestgrad.levels.marks import NONE, entering, left, opened
@@ -86,7 +86,8 @@ class Differentiation(Handle):
         value, marks = opened(self.value, self.marks)
         if level is None:
             return make(self.b, constant(value), NONE)
-        if any(isinstance(coat, Wire) for coat in within(value)):
+        trace = tracing.get()
+        if trace is None and any(isinstance(coat, Wire) for coat in within(value)):
             raise TraceError(
                 f"detach: got level={level!r} inside a trace, whose program has no levels; expected detach() without a level, because the "
                 "program may be called on any. Try detach(), or detach by level outside of the traced function"
@@ -100,7 +101,10 @@ class Differentiation(Handle):
             raise LevelError(f"detach: got level {level!r}; expected an Autodiff level or a number from 1 on")
         first = min(births, default=inf)
         off = {tape for tape in tapes if tape.birth >= first}
-        return make(self.b, without(value, off), {t: m for t, m in marks.items() if t not in off} or NONE)
+        value = without(value, off)
+        if trace is not None:
+            value = trace.cut(value, frozenset(off))
+        return make(self.b, value, {t: m for t, m in marks.items() if t not in off} or NONE)
 
     def backward(
         self,
@@ -218,7 +222,13 @@ def _what(value: Tracked) -> str:
 def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
     """The error for a root on which nothing is recorded."""
     what = f"a value of shape {tuple(x.b.shape(value))}"
-    if isinstance(value, Wire):
+    if (trace := tracing.get()) is not None and trace.opaque and not marks:
+        return LevelError(
+            f"backward: inside jit, {what} is recorded by no level that is seen there; arguments live outside on levels without a backward "
+            f"pass ({', '.join(sorted(map(str, trace.opaque)))}), above all levels that recorded them. "
+            "Try func.grad inside, as in vmap(grad(f)), or a variable made inside the function, S.tensor(x, requires_grad=True)"
+        )
+    if isinstance(value, Wire) and trace is None:
         return TraceError(
             f"backward: inside a trace, {what} is on no level, whatever levels the arguments have outside; expected a variable "
             "made inside. Try x = S.tensor(x, requires_grad=True) in the traced function, or func.grad"
