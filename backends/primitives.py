@@ -195,8 +195,8 @@ def missing(backend: Primitives | type[Primitives]) -> list[str]:
     >>> missing(Backend)[:3]
     ['asarray', 'to_numpy', 'shape']
     """
-    kind = backend if isinstance(backend, type) else type(backend)
-    return [name for name in REQUIRED if getattr(kind, name) is getattr(Primitives, name)]
+    kind, own = (backend, ()) if isinstance(backend, type) else (type(backend), vars(backend))
+    return [name for name in REQUIRED if getattr(kind, name) is getattr(Primitives, name) and name not in own]
 
 
 def _signature(method: Any) -> str:

@@ -1,6 +1,6 @@
-"""The backend of fifty digits stands beside the tests of backends."""
+"""The backend of fifty digits and the one that counts stand beside the tests of backends and of cost."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "backends"))
+sys.path[:0] = [str(Path(__file__).parents[1] / room) for room in ("backends", "cost")]
