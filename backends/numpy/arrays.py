@@ -1,6 +1,7 @@
 """Operations on whole arrays: sums, extrema, shapes, indices, products."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -119,22 +120,55 @@ def _long_sum(x: Any, axes: tuple[int, ...]) -> Any:
     """A sum over leading or over trailing axes of a big array; None where the plain way is as good.
 
     NumPy adds row after row, which loses digits in proportion to their number and goes at the speed of short rows. Here
-    the rows are laid side by side first: few long sums, then one short one.
+    rows are added up by products with ones, or laid side by side: few long sums, then short ones.
     """
     if axes == tuple(range(len(axes))):
         n, m = math.prod(x.shape[: len(axes)]), math.prod(x.shape[len(axes) :])
         if n < 128 or not m:
             return None
         rows = x.reshape(n, m)
-        q = max(_BLOCK // m, 1) if m < _BLOCK // 8 else math.isqrt(n)
-        k = n // q
-        blocks = rows[: k * q].reshape(k, q, m)
-        total = _total(_total(blocks, 0 if m < _BLOCK // 8 else 1), 0)
-        if k * q < n:
-            total += _total(rows[k * q :], 0)
+        total = _column_sums(rows) if x.dtype in _PRODUCTS else _side_by_side(rows)
         return total.reshape(x.shape[len(axes) :])
     if axes == tuple(range(x.ndim - len(axes), x.ndim)):
         m = math.prod(x.shape[x.ndim - len(axes) :])
         if 1 < m <= 256:
-            return x.reshape(-1, m).dot(np.ones(m, x.dtype)).reshape(x.shape[: x.ndim - len(axes)])
+            return x.reshape(-1, m).dot(_ones(m, x.dtype)).reshape(x.shape[: x.ndim - len(axes)])
     return None
+
+
+_PRODUCTS = (np.dtype(np.float32), np.dtype(np.float64))
+"""What the library of products takes."""
+
+_ROWS = 1024
+"""How many rows one product adds up, which it does a few at a time, so that it loses digits in proportion to a fraction of them."""
+
+
+def _column_sums(rows: Any) -> Any:
+    n = len(rows)
+    if n <= _ROWS:
+        return _ones(n, rows.dtype).dot(rows)
+    k = n // _ROWS
+    blocks = rows[: k * _ROWS].reshape(k, _ROWS, rows.shape[1])
+    total = _column_sums(np.matmul(_ones(_ROWS, rows.dtype), blocks))
+    if k * _ROWS < n:
+        total += _ones(n - k * _ROWS, rows.dtype).dot(rows[k * _ROWS :])
+    return total
+
+
+def _side_by_side(rows: Any) -> Any:
+    n, m = rows.shape
+    q = max(_BLOCK // m, 1) if m < _BLOCK // 8 else math.isqrt(n)
+    k = n // q
+    blocks = rows[: k * q].reshape(k, q, m)
+    total = _total(_total(blocks, 0 if m < _BLOCK // 8 else 1), 0)
+    if k * q < n:
+        total += _total(rows[k * q :], 0)
+    return total
+
+
+@lru_cache(maxsize=64)
+def _ones(n: int, dtype: Any) -> Any:
+    """That many ones, which nobody may write over."""
+    ones = np.ones(n, dtype)
+    ones.setflags(write=False)
+    return ones
