@@ -1,7 +1,7 @@
 """Programs that mix values of several levels, each with its right values: see ``case.py``.
 
 A to L: PDE residuals, perturbation confusion, one style inside the other, one level object over many passes, zeros and what is not
-connected, detach, broadcasting, two stacks and threads, seeds, freed graphs, several handles on one value;
+connected, detach, broadcasting, two stacks and threads, seeds, compiled functions, freed graphs, several handles on one value;
 M forward mode, N Taylor mode, O batches, P programs that are called.
 """
 
@@ -11,6 +11,7 @@ from programs import (
     confusion,
     forward,
     handles,
+    jit,
     passes,
     passes_meta,
     residuals,
@@ -29,6 +30,7 @@ __all__ = [
     "confusion",
     "forward",
     "handles",
+    "jit",
     "passes",
     "passes_meta",
     "residuals",
