@@ -57,8 +57,8 @@ class Memory(ABC):
 
     @abstractmethod
     def room(self, nbytes: int) -> Any:
-        """Memory, whatever is in it."""
+        """Memory, whatever is in it, which begins where a line of the cache does."""
 
     @abstractmethod
-    def placed(self, room: Any, shape: tuple[int, ...], dtype: Any, layout: Layout) -> Value:
-        """An array at the beginning of that memory."""
+    def placed(self, room: Any, start: int, shape: tuple[int, ...], dtype: Any, layout: Layout) -> Value:
+        """An array in that memory, from a byte on."""

@@ -22,7 +22,7 @@ FRESH = frozenset({
 
 
 _LINE = 64
-"""Bytes of a line of the cache, at the beginning of one of which arrays are placed."""
+"""Bytes of a line of the cache."""
 
 
 def writes(*over: int) -> Callable[[F], F]:
@@ -88,6 +88,6 @@ class NumpyMemory(Memory):
         whole = np.empty(nbytes + _LINE, np.uint8)
         return whole[-whole.ctypes.data % _LINE :]
 
-    def placed(self, room: Any, shape: tuple[int, ...], dtype: Any, layout: Layout) -> Any:
-        whole = room[: self.nbytes(shape, dtype)].view(dtype).reshape([shape[k] for k in layout])
+    def placed(self, room: Any, start: int, shape: tuple[int, ...], dtype: Any, layout: Layout) -> Any:
+        whole = room[start : start + self.nbytes(shape, dtype)].view(dtype).reshape([shape[k] for k in layout])
         return whole.transpose([layout.index(k) for k in range(len(shape))])

