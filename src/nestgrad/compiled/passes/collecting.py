@@ -85,8 +85,10 @@ class Collecting:
         self.numbers: dict[Variable, int] = {}
         self.given = set(code.inputs) | set(code.constants)
         self.twice: dict[int, int] = {}
+        self.rows: dict[Any, Variable] = {}  # products of a uniform column and a row
+        self.shape: tuple[int, ...] = ()  # of the answer that is being expanded
         self.functions: dict[Variable, Instruction] = {}
-        self.writer = Writer(lambda k: self.atoms[k], self.op)
+        self.writer = Writer(lambda k: self.atoms[k], lambda v: prod(v.shape), self.op)
 
     def run(self) -> Code:
         """The code, rewritten."""
@@ -107,33 +109,82 @@ class Collecting:
             and _digits(step.out.dtype)
             and self.walk.plain(step)
             and len(self.atoms) < ATOMS
-            and all(number(a) or a.shape == shape or self.walk.uniform(a) is not None for a in step.operands)
+            and all(number(a) or a.shape in (shape, shape[:-1] + (1,)) or self.walk.uniform(a) is not None for a in step.operands)
         )
 
     def expanded(self, step: Instruction) -> Polynomial | None:
         """The answer of an instruction as a polynomial; ``None`` if it is to be left as it is."""
         if not all(isfinite(c) for c in step.params):
             return None
+        self.shape = step.out.shape
         return _ARITHMETIC[step.op](self, *step.operands, *step.params)
 
     def left(self, step: Instruction) -> None:
-        """Keep an instruction, on values. A number that scales what it is linear in scales its result instead."""
+        """Keep an instruction, on values. What scales an operand, and what the op is linear in, scales its result instead."""
+        if step.op in _PRODUCTS and (p := self.outer(step)):
+            self.polynomials[step.out] = p
+            return
+        found = {i: p for i, a in enumerate(step.operands) if (p := self.polynomials.get(a)) is not None and self.linear(step, i)}
+        monomial = self.moved(step, found) if step.op in _PRODUCTS else 0
         operands, c = [], 1.0
         for i, a in enumerate(step.operands):
-            p = self.polynomials.get(a)
-            if p is None or not self.linear(step, i):
+            if i not in found:
                 operands.append(self.value(a))
                 continue
-            d, v = self.writer.write(p)
-            operands.append(v if d else self.writer.scaled(d, v))
-            c *= d or 1.0
+            d, v = self.writer.write(found[i])
+            if not d or v is None or v.shape != a.shape:
+                operands.append(self.full(found[i], a))
+            else:
+                operands.append(v)
+                c *= d
         out = self.walk.place(Instruction(step.op, tuple(operands), step.params, step.out))
         if out is not step.out:
             self.walk.new[step.out] = out
-        if c != 1.0:
-            self.polynomials[step.out] = {self.atom(out): c}
+        if step.op in _PRODUCTS and self.walk.uniform(step.operands[0]):
+            self.rows.setdefault((step.operands[1], step.params, out.shape), out)
+        if c != 1.0 or monomial:
+            self.polynomials[step.out] = {self.atom(out) + monomial: c}
         elif len(operands) == 1 and not step.params and step.operands[0].shape == out.shape:
             self.functions.setdefault(out, step)
+
+    def outer(self, step: Instruction) -> Polynomial | None:
+        """A column times a row, of which the product with a column that is one number everywhere is there already."""
+        x, y = step.operands
+        row = self.rows.get((y, step.params, step.out.shape))
+        if row is None or x.shape != step.out.shape[:-1] + (1,) or self.walk.uniform(x) or not any(self.polynomial(x)):
+            return None
+        number = self.walk.uniform(self.walk.made[row].operands[0])
+        c, m = self.whole(self.polynomial(x))
+        return {m + self.atom(row): c / number}
+
+    def moved(self, step: Instruction, found: dict[int, Polynomial]) -> int:
+        """Take columns out of the operands of a matrix product, or to where they cost less; the columns by which to multiply the answer.
+
+        With a column ``d`` for the diagonal matrix of its entries, ``(d x) y = d (x y)`` and ``(d x)' y = x' (d y)``.
+        """
+        x, y = step.operands
+        across = bool(step.params) and step.params[0]
+        if not across:
+            if 0 in found and step.out.shape[:-1] == x.shape[:-1]:
+                return self.taken(found, 0, x)
+        elif not step.params[1] and x.shape[:-1] == y.shape[:-1]:
+            i, j = (1, 0) if x.shape[-1] == 1 else (0, 1)
+            if i in found and self.linear(step, j) and (columns := self.taken(found, i, step.operands[i])):
+                found[j] = {m + columns: c for m, c in self.polynomial(step.operands[j]).items()}
+        return 0
+
+    def taken(self, found: dict[int, Polynomial], i: int, a: Variable) -> int:
+        """Take the columns that all terms of an operand have in common out of it."""
+        columns = 0
+        if a.shape[-1] != 1:
+            for k, e in factors(content(found[i])[1]):
+                if self.atoms[k].shape == a.shape[:-1] + (1,):
+                    columns += e << BITS * k
+            rest = {m - columns: c for m, c in found[i].items()}
+            if columns and any(rest):
+                found[i] = rest
+                return columns
+        return 0
 
     def linear(self, step: Instruction, i: int) -> bool:
         """Whether an op is linear in an operand that is no smaller than the result."""
@@ -150,7 +201,12 @@ class Collecting:
         if a.__class__ is not Variable:
             return a
         p = self.polynomials.get(a)
-        return self.walk.new.get(a, a) if p is None else self.writer.scaled(*self.writer.write(p))
+        return self.walk.new.get(a, a) if p is None else self.full(p, a)
+
+    def full(self, p: Polynomial, like: Variable) -> Any:
+        """A polynomial written, in the shape of ``like``."""
+        v = self.writer.scaled(*self.writer.write(p))
+        return v if v.shape == like.shape else self.walk.emit("broadcast_to", (v,), (like.shape,), like)
 
     def polynomial(self, a: Any) -> Polynomial:
         """An operand as a polynomial."""
@@ -162,6 +218,14 @@ class Collecting:
             m = self.atom(self.walk.new.get(a, a))
             found = {self.twice[m]: 0.5} if m in self.twice else {m: 1.0}
         return found
+
+    def operand(self, a: Any) -> Polynomial:
+        """An operand as a polynomial of the shape of the answer. A column, which is smaller, is one atom."""
+        p = self.polynomial(a)
+        if number(a) or a.shape == self.shape or not any(p):
+            return p
+        c, m = self.whole(p)
+        return {m: c}
 
     def atom(self, v: Variable, known: Range | None = None) -> int:
         """The monomial of a value."""
@@ -198,7 +262,7 @@ class Collecting:
 
     def add(self, x: Any, y: Any, sign: float = 1.0) -> Polynomial | None:
         """A sum. That of inputs or constants alone is an atom."""
-        p, q = self.polynomial(x), self.polynomial(y)
+        p, q = self.operand(x), self.operand(y)
         if self.near(p) and self.near(q) and set(p) != set(q):
             v = self.op("add" if sign > 0 else "sub", *(self.writer.scaled(*self.writer.write(t)) for t in (p, q)))
             m = self.atom(v, ranges.polynomial(plus(p, q, sign), self.ranges))
@@ -268,52 +332,59 @@ class Collecting:
 
 
 def _product(w: Collecting, x: Any, y: Any) -> Polynomial | None:
-    return w.power(w.polynomial(x), 2) if x is y else w.product(w.polynomial(x), w.polynomial(y))
+    return w.power(w.operand(x), 2) if x is y else w.product(w.operand(x), w.operand(y))
+
+
+def _scale(w: Collecting, x: Any, c: float) -> Polynomial | None:
+    """Scaled. A number of many digits would give each term of a sum another one."""
+    p = w.operand(x)
+    return w.product(p if (c * 2**30).is_integer() else w.single(p), c=c)
 
 
 def _tanh_vjp(w: Collecting, g: Any, y: Any) -> Polynomial | None:
     slope = w.slope(y)
-    return slope and w.product(w.polynomial(g), slope)
+    return slope and w.product(w.operand(g), slope)
 
 
 def _mul_add(w: Collecting, x: Any, y: Any, z: Any) -> Polynomial | None:
     p = _product(w, x, y)
-    return p and plus(p, w.polynomial(z))
+    return p and plus(p, w.operand(z))
 
 
 def _power0(w: Collecting, x: Any, y: Any, n: int, c: float) -> Polynomial | None:
     if n == 0:
-        return w.product(w.polynomial(x), c=c)
-    return w.guarded(1, w.polynomial(x), w.power(w.polynomial(y), n), c=c)
+        return w.product(w.operand(x), c=c)
+    return w.guarded(1, w.operand(x), w.power(w.operand(y), n), c=c)
 
 
 def _quotient00(w: Collecting, x: Any, y: Any, z: Any) -> Polynomial | None:
-    return w.guarded(2, w.polynomial(x), w.polynomial(y), w.power(w.polynomial(z), -1), c=-1.0)
+    return w.guarded(2, w.operand(x), w.operand(y), w.power(w.operand(z), -1), c=-1.0)
 
 
 def _div(w: Collecting, x: Any, y: Any) -> Polynomial | None:
-    return w.guarded(0, w.polynomial(x), w.power(w.polynomial(y), -1))
+    return w.guarded(0, w.operand(x), w.power(w.operand(y), -1))
 
 
 _EXPANDED: dict[str, Callable[..., Polynomial | None]] = {
     "add": Collecting.add,
     "sub": lambda w, x, y: w.add(x, y, -1.0),
-    "neg": lambda w, x: w.product(w.polynomial(x), c=-1.0),
-    "scale": lambda w, x, c: w.product(w.polynomial(x), c=c),
+    "neg": lambda w, x: w.product(w.operand(x), c=-1.0),
+    "scale": _scale,
     "mul": _product,
     "mul_add": _mul_add,
-    "triple": lambda w, x, y, z, c: w.product(*map(w.polynomial, (x, y, z)), c=c),
-    "square": lambda w, x: w.power(w.polynomial(x), 2),
-    "powi": lambda w, x, n: w.power(w.polynomial(x), n) if n else None,
-    "reciprocal": lambda w, x: w.power(w.polynomial(x), -1),
+    "triple": lambda w, x, y, z, c: w.product(*map(w.operand, (x, y, z)), c=c),
+    "square": lambda w, x: w.power(w.operand(x), 2),
+    "powi": lambda w, x, n: w.power(w.operand(x), n) if n else None,
+    "reciprocal": lambda w, x: w.power(w.operand(x), -1),
     "div": _div,
     "tanh_vjp": _tanh_vjp,
-    "mul0": lambda w, x, y: w.guarded(1, w.polynomial(x), w.polynomial(y)),
-    "mul00": lambda w, x, y: w.guarded(2, w.polynomial(x), w.polynomial(y)),
-    "div0": lambda w, x, y: w.guarded(1, w.polynomial(x), w.power(w.polynomial(y), -1)),
+    "mul0": lambda w, x, y: w.guarded(1, w.operand(x), w.operand(y)),
+    "mul00": lambda w, x, y: w.guarded(2, w.operand(x), w.operand(y)),
+    "div0": lambda w, x, y: w.guarded(1, w.operand(x), w.power(w.operand(y), -1)),
     "quotient00": _quotient00,
     "power0": _power0,
 }
+_PRODUCTS = (TABLE["matmul"], TABLE["product"])
 _ARITHMETIC = {TABLE[name]: rule for name, rule in _EXPANDED.items()}
 """By ops, from operands and parameters to polynomials."""
 

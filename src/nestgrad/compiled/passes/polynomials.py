@@ -5,7 +5,7 @@ from monomials to coefficients, without zeros unless these stand for a factor th
 """
 
 from collections.abc import Callable
-from math import gcd
+from math import copysign, gcd
 from typing import Any
 
 Polynomial = dict[int, float]
@@ -72,21 +72,39 @@ class Writer:
 
     Args:
         variable: The value of an atom, by its number.
+        size: How many numbers a value has.
         op: Adds an op of values and numbers, ``op(name, *operands, params=())``, and gives its value.
     """
 
-    def __init__(self, variable: Callable[[int], Any], op: Callable[..., Any]) -> None:
+    def __init__(self, variable: Callable[[int], Any], size: Callable[[Any], int], op: Callable[..., Any]) -> None:
         self._variable = variable
+        self._size = size
         self._op = op
         self._written: dict[Any, Any] = {}
         self._powers: dict[tuple[int, int], Any] = {}
 
-    def write(self, p: Polynomial) -> tuple[float, Any]:
-        """``(c, value)`` such that the polynomial is their product; without a value it is the number ``c``."""
+    def write(self, p: Polynomial, absorb: bool = False) -> tuple[float, Any]:
+        """``(c, value)`` such that the polynomial is their product; without a value it is the number ``c``.
+
+        What is smaller is multiplied by itself, and comes last, since others may share what is before it.
+
+        Args:
+            p: What to write.
+            absorb: Whether a factor that is smaller than the value takes ``c`` up.
+        """
         c, common, rest = content(p)
-        value = self._product(common)
+        values: dict[int, Any] = {}
+        parts = [self._power(k, e) for k, e in factors(common)]
         if len(rest) > 1 or 0 not in rest:
-            value = self._times(value, self.written(rest))
+            parts.append(self.written(rest))
+        for factor in parts:
+            size = self._size(factor)
+            values[size] = self._times(values.get(size), factor)
+        value = None
+        for size in sorted(values, reverse=True):
+            if absorb and abs(c) != 1.0 and size < max(values):
+                values[size], c = self.scaled(abs(c), values[size]), copysign(1.0, c)
+            value = self._times(value, values[size])
         return c, value
 
     def scaled(self, c: float, value: Any) -> Any:
@@ -105,7 +123,7 @@ class Writer:
                 parts.append({m: c for m, c in p.items() if (m >> shift) & _ALL})
                 p = {m: c for m, c in p.items() if not (m >> shift) & _ALL}
             parts += [{m: c} for m, c in p.items()]
-            self._written[key] = self._total([self.write(part) for part in parts])
+            self._written[key] = self._total([self.write(part, absorb=True) for part in parts])
         return self._written[key]
 
     def _total(self, terms: list[tuple[float, Any]]) -> Any:
@@ -138,12 +156,6 @@ class Writer:
         if c < 0:
             return 1.0, self._op("sub", self.scaled(d, y), self.scaled(-c, x))
         return 1.0, self._op("add", self.scaled(c, x), self.scaled(d, y))
-
-    def _product(self, monomial: int) -> Any:
-        value = None
-        for k, e in factors(monomial):
-            value = self._times(value, self._power(k, e))
-        return value
 
     def _power(self, k: int, e: int) -> Any:
         if e == 1:
