@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,3 +64,31 @@ def alone(program: Program, *passes: Any) -> Program:
     for one in passes:
         code = one(code)
     return code.program(program)
+
+
+def traced(f: Any, *args: Any) -> Program:
+    """The program of a function."""
+    program: Program = ng.func.trace(f)(*(BASE.tensor(a) for a in args))
+    return program
+
+
+def pinn(points: int = 64, units: int = 8) -> tuple[Program, list[Any]]:
+    """The training step of a network for a differential equation, in double precision; and its arguments."""
+    rng = np.random.default_rng(0)
+    sizes = [1, units, units, units, 1]
+    weights = [a for n, m in pairwise(sizes) for a in (rng.normal(size=(n, m)) / np.sqrt(n), 0.1 * rng.normal(size=m))]
+
+    def step(x: Any, p: list[Any]) -> Any:
+        S = ng.Autodiff(ng.Autodiff(ng.Autodiff(BASE)))
+        x, p = S.tensor(x, requires_grad=True), [S.tensor(w, requires_grad=True) for w in p]
+        h = x
+        for k in range(0, 6, 2):
+            h = ng.linear(h, p[k], p[k + 1]).tanh()
+        u = ng.linear(h, p[6], p[7])
+        u_x = u.wrt(x)
+        r = u * u_x - 0.1 * u_x.wrt(x)
+        grads = (r * r).mean().backward()
+        return [w.grad(grads) for w in p]
+
+    x = rng.uniform(-1, 1, (points, 1))
+    return ng.func.trace(step)(BASE.tensor(x), [BASE.tensor(w) for w in weights]), [x, *weights]

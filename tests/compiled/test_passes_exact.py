@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pass_cases import BASE, SPECIAL, alone, bound, of_sample, same_bits, samples
+from pass_cases import BASE, SPECIAL, alone, bound, of_sample, same_bits, samples, traced
 
 import nestgrad as ng
 from nestgrad.compiled.passes import optimized
@@ -39,10 +39,6 @@ def test_one_op_of_the_table_keeps_its_values(op: Any, sample: Any):
     program, arrays = of_sample(op, sample)
     for one in PASSES.values():
         same_bits(program, alone(program, one), arrays)
-
-
-def traced(f: Any, *args: Any) -> Any:
-    return ng.func.trace(f)(*(BASE.tensor(a) for a in args))
 
 
 X, Y = np.array([0.3, -0.7, 1.1]), np.array([0.9, 0.4, -0.2])
