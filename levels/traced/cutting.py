@@ -19,8 +19,8 @@ Variant = tuple[Variable, Variable, frozenset[Tape]]
 
 def uncut(
     steps: Sequence[Instruction], inputs: Iterable[Variable], links: dict[Variable, list[Variable]]
-) -> tuple[list[Instruction], list[Variant]]:
-    """The instructions without ``cut``, and the variants that they read.
+) -> tuple[list[Instruction], list[Variant], dict[Variable, Variable]]:
+    """The instructions without ``cut``, the variants that they read, and what stands for what was cut.
 
     Args:
         steps: In their order.
@@ -28,7 +28,7 @@ def uncut(
         links: What variables depend on beside their operands; those of copies are added.
     """
     if not any(step.op is CUT for step in steps):
-        return list(steps), []
+        return list(steps), [], {}
     copying = _Copying(steps, inputs, links)
     for step in steps:
         if step.op is CUT:
@@ -36,7 +36,12 @@ def uncut(
         else:
             operands = [copying.new.get((a, _NONE), a) if isinstance(a, Variable) else a for a in step.operands]
             copying.made.append(Instruction(step.op, tuple(operands), step.params, step.out))
-    return copying.made, copying.variants
+    cut = {step.out: copying.new[step.out, _NONE] for step in steps if step.op is CUT}
+    for v, roots in list(links.items()):
+        links[v] = [cut.get(root, root) for root in roots]
+        if v in cut:
+            links.setdefault(cut[v], []).extend(links[v])
+    return copying.made, copying.variants, cut
 
 
 _NONE: frozenset[Tape] = frozenset()

@@ -9,7 +9,7 @@ wears stand-ins, too.
 The history of an argument stays outside. It is told apart from a variable, since a derivative by another argument may go through it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -94,6 +94,12 @@ class Inside(Recording):
             return values, marks
         return [self.bring(p) for p in values], [self.moved(m) for m in marks]
 
+    @property
+    def context(self) -> list[Any]:
+        """All values that were brought in or captured: what the function closes over, and looks up by."""
+        brought = [p for _, p in self._brought.values()]
+        return [*brought, *(p for key, (_, p) in self._captured.items() if key not in self._brought)]
+
     def holds(self, p: Any) -> bool:
         """Whether a value is inside."""
         return any(coat.tape.trace is self for coat in within(p))
@@ -158,7 +164,7 @@ class Inside(Recording):
         if first is not None and any(tape.birth >= first for tape in self._opaque_under(p)):
             raise TraceError(
                 "detach: inside jit, got level=... where arguments of the function live on levels outside that do not record "
-                f"({', '.join(map(str, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
+                f"({', '.join(map(repr, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
             )
         if isinstance(p, Wire):
             return self._write(CUT, (p,), (tapes,), p.value)
@@ -170,15 +176,17 @@ class Inside(Recording):
         found = set[Variable]().union(*(behind(coat.variable, self._steps, self._links) for coat in wires))
         return {tape for v in found for tape in self._worn.get(v, ())}
 
-    def program(self, *args: Any, **kwargs: Any) -> Program:
+    def program(self, outputs: Sequence[tuple[Any, Marks]], *args: Any, **kwargs: Any) -> Program:
         """End the trace: what was cut is computed anew, of inputs that are constants there."""
-        self._steps, self.variants = uncut(self._steps, [*self._inputs, *(v for v, _ in self._captured.values())], self._links)
+        inputs = [*self._inputs, *(v for v, _ in self._captured.values())]
+        self._steps, self.variants, cut = uncut(self._steps, inputs, self._links)
+        outputs = [(wire(self, p.value, cut[p.variable]) if isinstance(p, Wire) and p.variable in cut else p, m) for p, m in outputs]
         self._inputs += [v for v, _, _ in self.variants]
         self.kept.update(v for _, v, _ in self.variants)
-        return super().program(*args, **kwargs)
+        return super().program(outputs, *args, **kwargs)
 
-    def check_history(self, node: Node, reaches: Any) -> None:
-        """Refuse a look-up by an argument while the root depends on another one whose history may hold it.
+    def check_history(self, node: Node, reaches: Callable[[Node], bool]) -> None:
+        """Refuse a look-up by an argument where the root depends on another one whose history may hold it.
 
         Args:
             node: Of what is looked up.

@@ -21,6 +21,13 @@ class Held:
         self.value, self.name = value, name
 
 
+def exact(x: Any) -> Any:
+    """What tells values apart that are equal: 0.0 and -0.0, 1 and 1.0 in a tuple; and makes NaN equal to itself."""
+    if isinstance(x, float):
+        return repr(x)
+    return (x.__class__, *map(exact, x)) if isinstance(x, tuple) else x.__class__
+
+
 class Call:
     """The arguments of one call.
 
@@ -85,7 +92,7 @@ class Call:
                 "Tensors, arrays, numbers, nested structures of them, and what can be compared. Try to close over it"
             ) from None
         self.static[k] = x
-        self.key.append((x.__class__, x))
+        self.key.append((x.__class__, x, exact(x)))
 
     def unweak(self, floats: Sequence[int], leaves: Sequence[Any]) -> None:
         """The leaves ``floats`` as part of the signature, in place of inputs."""

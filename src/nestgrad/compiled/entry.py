@@ -30,12 +30,25 @@ class Output:
     Attributes:
         number: Which output of the program it is.
         reached: By tape (as it was when the function was traced), the numbers of the inputs that it depends on there.
-        marks: By tape likewise: the moment, if the function itself has marked it, and else the inputs at whose age it is marked.
+        marks: By tape likewise: the moment, if the function itself has marked it, and else where the mark comes from.
     """
 
     number: int
     reached: dict[Tape, frozenset[int]]
-    marks: dict[Tape, Moment | frozenset[int]]
+    marks: dict[Tape, "Moment | Source"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a mark comes from that is older than the run.
+
+    Attributes:
+        ages: The inputs whose own age it is.
+        marks: The arguments, and after them the ``noted``, that are marked so.
+    """
+
+    ages: frozenset[int]
+    marks: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,7 @@ class Entry:
         guards: What the function closes over, as it was.
         pattern: Of the arguments and of what is closed over.
         variants: The inputs, numbered without these, that are inputs a second time, for levels on which they are constants.
+        context: What the function closes over on levels.
         noted: Marks of what is closed over.
         asked: The stacks that the function used, with the tapes that they had.
         order: The ranks of births of all these tapes.
@@ -63,6 +77,7 @@ class Entry:
     guards: Guards
     pattern: Pattern
     variants: tuple[int, ...]
+    context: tuple[Any, ...]
     noted: tuple[Marks, ...]
     asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
     order: tuple[int, ...]
@@ -70,9 +85,8 @@ class Entry:
 
     def found(self, values: Sequence[Any], marks: Sequence[Marks], given: Pattern) -> Pattern | None:
         """The pattern of a call's arguments, which is ``given``, with what is closed over; ``None`` where the trace is not for it."""
-        captured = self.program.captured
-        if captured or self.noted:
-            given = pattern([*values, *(tensor.value for tensor in captured)], [*marks, *self.noted])
+        if self.context or self.noted:
+            given = pattern([*values, *self.context], [*marks, *self.noted])
             if given.key != self.pattern.key:
                 return None
         if self.asked and given.tapes and _births(given, map(_current, self.asked)) != self.order:
@@ -114,10 +128,10 @@ class Entry:
             if isinstance(mark, Moment):
                 marks = join(marks, {here: Moment(now(), *mark.words)})
                 continue
-            for m in (*given, *self.noted):
-                if here in m:
-                    marks = join(marks, {here: m[here]})
-            for i in mark:
+            known = (*given, *self.noted)
+            for k in mark.marks:
+                marks = join(marks, {here: known[k][here]})
+            for i in mark.ages:
                 if (coat := on(values[i], here)) is not None:
                     marks = join(marks, {here: Moment(coat.moment, "inside of a jitted function")})
         return marks
@@ -185,6 +199,7 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
     left = [_leave(b, recording, k, x) for k, x in enumerate(leaves) if k not in plain]
     reached = [frozenset[Variable]().union(*out.reached.values()) for out in left]
     program = recording.program([(out.value, NONE) for out in left], partial(make, b, marks=NONE), reached=reached)
+    noted = tuple(recording.noted.values())
     numbers = {v: k for k, v in enumerate(recording.order)}
     places = {v: k for k, v in enumerate(v for v in recording.order if not any(v is made for made, _, _ in recording.variants))}
     variants = tuple(places[of] for _, of, _ in recording.variants)
@@ -196,22 +211,28 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
             k,
             {tape: _with_variants(tape, frozenset(numbers[v] for v in vs), more) for tape, vs in out.reached.items()},
             {
-                tape: moment if moment > recording.started else frozenset(numbers[v] for v in out.sources[tape] if v in numbers)
+                tape: moment if moment > recording.started else _source(tape, moment, out, numbers, [*given[1], *noted])
                 for tape, moment in out.marks.items()
             },
         )
         for k, out in enumerate(left)
     )
-    noted = tuple(recording.noted.values())
-    found = pattern([*given[0], *(tensor.value for tensor in program.captured)], [*given[1], *noted])
+    context = tuple(recording.context)
+    found = pattern([*given[0], *context], [*given[1], *noted])
     asked = dict(recording.asked)
     mixed = scalar is not None and any(program.floating(v) and v.dtype != scalar for v in _variables(program))
-    return Entry(program, outputs, structure, plain, guards, found, variants, noted, asked, _births(found, asked.values()), mixed)
+    return Entry(program, outputs, structure, plain, guards, found, variants, context, noted, asked, _births(found, asked.values()), mixed)
 
 
 def _with_variants(tape: Tape, numbers: frozenset[int], more: dict[int, list[tuple[int, frozenset[Tape]]]]) -> frozenset[int]:
     """The inputs that an output depends on by a level: also in those variants that are no constants there."""
     return numbers | {made for k in numbers for made, off in more.get(k, ()) if tape not in off}
+
+
+def _source(tape: Tape, moment: Moment, out: Left, numbers: dict[Variable, int], marks: Sequence[Marks]) -> "Source | Moment":
+    ages = frozenset(numbers[v] for v in out.sources[tape] if v in numbers)
+    known = frozenset(k for k, m in enumerate(marks) if m.get(tape) == moment)
+    return Source(ages, known) if ages or known else moment  # as if it were marked now, which is on the safe side
 
 
 def _leave(b: Any, recording: Inside, k: int, x: Any) -> Left:

@@ -36,7 +36,7 @@ def _leaf(key: Any) -> str:
     """One leaf of a signature."""
     if key is float:
         return "a float"
-    if len(key) == 3:
+    if isinstance(key[0], tuple):
         shape, dtype, device = key
         return typed(dtype, shape) + ("" if device == "cpu" else f" on {device}")
     return key[1] if key[0] is float else repr(key[1])

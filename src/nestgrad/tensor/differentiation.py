@@ -225,7 +225,7 @@ def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
     if (trace := tracing.get()) is not None and trace.opaque and not marks:
         return LevelError(
             f"backward: inside jit, {what} is recorded by no level that is seen there; arguments live outside on levels without a backward "
-            f"pass ({', '.join(sorted(map(str, trace.opaque)))}), above all levels that recorded them. "
+            f"pass ({', '.join(sorted(map(repr, trace.opaque)))}), above all levels that recorded them. "
             "Try func.grad inside, as in vmap(grad(f)), or a variable made inside the function, S.tensor(x, requires_grad=True)"
         )
     if isinstance(value, Wire) and trace is None:

@@ -66,7 +66,12 @@ class Gradients:
             if self._root is None:
                 return False
             coat = self._common(x)
-            return coat is not None and _batch_above(x, coat) is None and self._on(coat.tape).passing.reaches(coat.node)
+            if coat is None or _batch_above(x, coat) is not None:
+                return False
+            passing = self._on(coat.tape).passing
+            if coat.tape.trace is not None:
+                coat.tape.trace.check_history(coat.node, passing.reaches)
+            return passing.reaches(coat.node)
 
     def remove(self, x: "Tensor") -> "Tensor":
         """The derivative by ``x``, which this object then forgets; it is computed again if asked for again."""
@@ -182,10 +187,10 @@ class Gradients:
                 "a derivative there would be one for each sample. Try the tensor that was batched, or a variable of a level around that one"
             )
         at = self._on(coat.tape)
-        if not at.passing.reaches(coat.node):
-            raise self._unreached(x, coat.tape)
         if coat.tape.trace is not None:
             coat.tape.trace.check_history(coat.node, at.passing.reaches)
+        if not at.passing.reaches(coat.node):
+            raise self._unreached(x, coat.tape)
         result = at.result(x, at.passing.cotangent(coat.node))
         if self._check:
             self._independent(x, coat.tape, coat.node)
