@@ -18,11 +18,12 @@ from nestgrad.backends.torch.backend import TorchBackend
 from nestgrad.backends.torch.places import add_at, native
 
 _STEPS: "WeakValueDictionary[int, Opaque]" = WeakValueDictionary()
-"""What the op ``nestgrad::step`` stands for, by numbers that are given once."""
+"""What the ops ``nestgrad::step`` and ``nestgrad::steps`` stand for, by numbers that are given once."""
 _numbers = count()
 _torch: Any = torch  # not all of it is typed
 _library = _torch.library.Library("nestgrad", "DEF")
-_library.define("step(Tensor[] xs, int number) -> Tensor[]")
+_library.define("step(Tensor[] xs, int number) -> Tensor")
+_library.define("steps(Tensor[] xs, int number) -> Tensor[]")  # of two or more: of a list of one, torch's compiler makes code that crashes
 
 
 class Formulas(TorchBackend):
@@ -50,8 +51,8 @@ class Formulas(TorchBackend):
             places = [k for k, x in enumerate(given) if isinstance(x, torch.Tensor)]
             made = Opaque(f, given, places, shape if several else (shape,), dtype if several else (dtype,), self.default_device)
             self.steps.append(made)
-            outs = torch.ops.nestgrad.step([given[k] for k in places], made.number)
-            return tuple(outs) if several else outs[0]
+            xs = [given[k] for k in places]
+            return tuple(torch.ops.nestgrad.steps(xs, made.number)) if several else torch.ops.nestgrad.step(xs, made.number)
 
         return step
 
@@ -210,5 +211,6 @@ def _zero_where_zero(x: Any, product: torch.Tensor) -> torch.Tensor:
     return product if x else torch.zeros_like(product)
 
 
-_library.impl("step", lambda xs, number: _STEPS[number].run(xs), "CompositeExplicitAutograd")
-_torch.library.register_fake("nestgrad::step", lambda xs, number: _STEPS[number].empty(), lib=_library)
+for _name, _some in (("step", lambda outs: outs[0]), ("steps", lambda outs: outs)):
+    _library.impl(_name, lambda xs, number, some=_some: some(_STEPS[number].run(xs)), "CompositeExplicitAutograd")
+    _torch.library.register_fake(f"nestgrad::{_name}", lambda xs, number, some=_some: some(_STEPS[number].empty()), lib=_library)

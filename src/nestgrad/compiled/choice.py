@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from nestgrad.compiled.executors import buffers, replay
+from nestgrad.compiled.executors import buffers, native, replay, unavailable
 from nestgrad.compiled.passes import optimized
 from nestgrad.errors import BackendError
 from nestgrad.levels.traced.program import Compiler, Function, Program
 
-EXECUTORS: dict[str, Compiler] = {"replay": replay, "numpy": buffers}
+EXECUTORS: dict[str, Compiler] = {"replay": replay, "numpy": buffers, "torch.compile": native}
 """By the names that users know."""
 
 NAMES = ("auto", *EXECUTORS)
@@ -34,6 +34,11 @@ def chosen(name: str, base: Any) -> str:
     offered = ["replay"] if base.memory is None else ["numpy", "replay"]
     if name == "auto":
         return offered[0]
+    if name == "torch.compile":
+        if reason := unavailable(base):
+            raise BackendError(f"jit: got executor={name!r} for {base!r}; expected one that this backend offers, because {reason}. "
+                               'Try executor="auto"')  # fmt: skip
+        return name
     if name not in offered:
         raise BackendError(
             f"jit: got executor={name!r} for {base!r}; expected one that this backend offers: {', '.join(map(repr, offered))}. "

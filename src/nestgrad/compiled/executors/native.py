@@ -38,29 +38,37 @@ def native(program: Program) -> Function:
     plain = replay(program)
     if not program.instructions:
         return plain
-    reason, found = unavailable(program.base), None
-    if not reason:
-        try:
-            found = program.base.compiled(lambda ops: _written(program, ops), [(v.shape, v.dtype) for v in program.inputs])
-        except Exception as error:  # a compiler may fail in any way
-            lines = str(error).strip().splitlines() or [""]
-            reason = f"{type(error).__name__}: {lines[0]:.300}"
-    if found is None:
-        warnings.warn(
-            f"jit: {program!r} could not be compiled, and runs op by op; because {reason}. "
-            'Try executor="replay", which does so without asking',
-            CompileWarning,
-            stacklevel=2,
-        )
+    reason = unavailable(program.base)
+    if reason:
+        _warn(program, reason)
+        return plain
+    try:
+        compiled = program.base.compiled(lambda ops: _written(program, ops), [(v.shape, v.dtype) for v in program.inputs])
+    except Exception as error:  # a compiler may fail in any way
+        _warn(program, error)
         return plain
 
-    compiled = found
-
     def run(*xs: Any) -> tuple[Any, ...]:
-        outs: tuple[Any, ...] | None = compiled(*xs)
+        try:
+            outs: tuple[Any, ...] | None = compiled(*xs)
+        except Exception as error:
+            outs = plain(*xs)  # which raises what the op does
+            _warn(program, error)
         return plain(*xs) if outs is None else outs
 
     return run
+
+
+def _warn(program: Program, reason: str | Exception) -> None:
+    if isinstance(reason, Exception):
+        lines = str(reason).strip().splitlines() or [""]
+        reason = f"of {type(reason).__name__}: {lines[0]:.300}"
+    warnings.warn(
+        f"jit: {program!r} could not be compiled, and runs op by op; because {reason}. "
+        'Try executor="replay", which does so without asking',
+        CompileWarning,
+        stacklevel=3,
+    )
 
 
 def _written(program: Program, ops: Any) -> Function:
