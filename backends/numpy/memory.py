@@ -67,7 +67,9 @@ class NumpyMemory(Memory):
     def expands(self, name: str) -> bool:
         method = getattr(self._backend, name, None)
         own = getattr(method, "__func__", method)
-        return own is not None and (own is getattr(Derived, name, None) or getattr(own, "default", False))
+        if type(self._backend) is self._own and getattr(own, "default", False):
+            return True
+        return own is not None and own is getattr(Derived, name, None)
 
     def fresh(self, name: str) -> bool:
         method = getattr(self._backend, name, None)

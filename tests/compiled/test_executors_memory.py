@@ -117,7 +117,12 @@ def test_values_have_fewer_places_than_there_are():
 
 
 def test_results_are_no_part_of_the_memory_that_is_kept():
-    program = program_of(lambda x: [(x * 2.0).T, (x * 3.0).reshape(24)[3:], (x * 4.0)[::-1], x.exp(), (x + 1.0).detach()], BACKEND, A)
+    """Nor are views of what ops made on the way, or what an op gives back as it is: a first power."""
+
+    def f(x: Any) -> Any:
+        return [(x * 2.0).T, (x * 3.0).reshape(24)[3:], (x * 4.0)[::-1], x.exp(), (x + 1.0).detach(), called(TABLE["powi"], x * 5.0, n=1)]
+
+    program = program_of(f, BACKEND, A)
     run = buffers(program)
     run(A)
     kept = run(A)
@@ -156,6 +161,18 @@ def test_nothing_and_single_numbers():
     program = program_of(lambda x, y: ((x * 2.0).exp() + y * 3.0, (y * 2.0).tanh() * y, (x * 2.0).sum()), BACKEND, np.zeros((0, 3)), 0.5)
     empty = np.zeros((0, 3))
     agree(program, buffers(program), [empty, np.float64(0.5)], [empty, np.asarray(0.5)], [empty, np.asarray(0.25)])
+
+
+def test_dtypes_that_meet():
+    x, w = A.astype("f4"), W.copy()
+
+    def f(x: Any, w: Any) -> Any:
+        half = w.astype("float32") * 0.5
+        return (((x * 2.0) @ (w * 2.0)) * x + ng.linear(x * 1.5, half, w[0] * 2.0)).sum(0), (half @ (x.T * 0.5)) * 2.0
+
+    program = program_of(f, BACKEND, x, w)
+    assert {str(step.out.dtype) for step in program.instructions} == {"float32", "float64"}
+    agree(program, buffers(program), [x, w], [x, w], [x[::-1].copy(), w])
 
 
 def test_nan_infinities_and_signed_zeros():

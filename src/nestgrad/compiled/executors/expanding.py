@@ -62,8 +62,8 @@ class _Emitter:
     def __getattr__(self, name: str) -> Any:
         op = TABLE.get(name)
         if op is None:
-            if name.startswith("_") and hasattr(Derived, name):
-                return partial(getattr(Derived, name), self)
+            if name.startswith("_") and callable(found := getattr(Derived, name, None)):
+                return partial(found, self)
             raise _Opaque
         writer = self._memory.writer(name)
         if not _entrywise(op) and (writer is None or writer.uniform):
