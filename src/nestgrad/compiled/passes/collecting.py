@@ -33,6 +33,9 @@ from nestgrad.ops.table import TABLE, Kind
 _TERMS = 200
 """The most terms of a polynomial."""
 
+_WORK = 30
+"""The most terms that are expanded for each instruction."""
+
 _FEW = 4
 """How much arithmetic there must be for this to pay."""
 
@@ -54,11 +57,13 @@ def collected(code: Code) -> Code:
     if sum(step.op in _ARITHMETIC for step in code.steps) < _FEW:
         return code
     before = _cost(code)
-    found = Collecting(code, deep=True).run()
-    if _cost(found) * _DEEP <= before:
-        return found
-    found = Collecting(code, deep=False).run()
-    return found if _cost(found) < before else code
+    collecting = Collecting(code, deep=True)
+    found = collecting.run()
+    if found and collecting.went_deep and _cost(found) * _DEEP > before:
+        found = None
+    if not found and collecting.went_deep:
+        found = Collecting(code, deep=False).run()
+    return found if found and _cost(found) < before else code
 
 
 def _cost(code: Code) -> int:
@@ -71,12 +76,14 @@ class Collecting:
 
     Args:
         code: What to rewrite.
-        deep: Whether to expand products of sums, too.
+        deep: Whether to expand products of sums, too. ``went_deep`` tells whether there were any.
     """
 
     def __init__(self, code: Code, deep: bool) -> None:
         self.code = code
         self.deep = deep
+        self.went_deep = False
+        self.terms = _TERMS if deep else _TERMS // 4
         self.walk = Walk(code, UNITS, key)
         self.polynomials: dict[Variable, Polynomial] = {}
         self.atoms: list[Variable] = []
@@ -90,14 +97,18 @@ class Collecting:
         self.functions: dict[Variable, Instruction] = {}
         self.writer = Writer(lambda k: self.atoms[k], lambda v: prod(v.shape), self.op)
 
-    def run(self) -> Code:
-        """The code, rewritten."""
-        for step in self.code.steps:
+    def run(self) -> Code | None:
+        """The code, rewritten; ``None`` if it gets longer, or takes too much time."""
+        work = _WORK * (_TERMS + len(self.code.steps))
+        for i, step in enumerate(self.code.steps):
             p = self.expanded(step) if self.known(step) else None
-            if p is None or len(p) > _TERMS or not any(p):
+            if p is None or len(p) > self.terms or not any(p):
                 self.left(step)
             else:
                 self.polynomials[step.out] = p
+                work -= len(p)
+            if work < 0 or len(self.walk.steps) > _TERMS + i * (0.5 if self.deep and self.went_deep else 1.5):
+                return None
         outputs = [self.value(v) for v in self.code.outputs]
         return swept(Code(self.code.base, self.code.inputs, self.code.constants, self.walk.steps, outputs))
 
@@ -124,7 +135,7 @@ class Collecting:
         if step.op in _PRODUCTS and (p := self.outer(step)):
             self.polynomials[step.out] = p
             return
-        found = {i: p for i, a in enumerate(step.operands) if (p := self.polynomials.get(a)) is not None and self.linear(step, i)}
+        found = {i: p for i, a in enumerate(step.operands) if (p := self.named(a)) is not None and self.linear(step, i)}
         monomial = self.moved(step, found) if step.op in _PRODUCTS else 0
         operands, c = [], 1.0
         for i, a in enumerate(step.operands):
@@ -200,8 +211,15 @@ class Collecting:
         """What stands for an operand in the new code."""
         if a.__class__ is not Variable:
             return a
-        p = self.polynomials.get(a)
+        p = self.named(a)
         return self.walk.new.get(a, a) if p is None else self.full(p, a)
+
+    def named(self, a: Any) -> Polynomial | None:
+        """The polynomial of an operand that is to be written: what is there is not expanded again."""
+        p = self.polynomials.get(a)
+        if p is not None and len(p) > 1 and len(self.atoms) < ATOMS:
+            p = self.polynomials[a] = self.single(p)
+        return p
 
     def full(self, p: Polynomial, like: Variable) -> Any:
         """A polynomial written, in the shape of ``like``."""
@@ -287,8 +305,11 @@ class Collecting:
     def factors(self, ps: Sequence[Polynomial]) -> list[Polynomial]:
         """The factors of a product as they are to be expanded: which of them as sums, and which as atoms."""
         kept = [p for p in ps if len(p) > 1 and not _low(p)]
-        if len(kept) > 1 and (not self.deep or prod(map(len, kept)) > _TERMS):
-            kept = [max(kept, key=len)]
+        if len(kept) > 1:
+            if not self.deep or prod(map(len, kept)) > self.terms:
+                kept = [max(kept, key=len)]
+            else:
+                self.went_deep = True
         return [p if any(p is q for q in kept) else self.single(p) for p in ps]
 
     def power(self, p: Polynomial, n: int) -> Polynomial | None:
@@ -337,7 +358,7 @@ def _product(w: Collecting, x: Any, y: Any) -> Polynomial | None:
 
 def _scale(w: Collecting, x: Any, c: float) -> Polynomial | None:
     """Scaled. A number of many digits would give each term of a sum another one."""
-    p = w.operand(x)
+    p, c = w.operand(x), float(c)
     return w.product(p if (c * 2**30).is_integer() else w.single(p), c=c)
 
 

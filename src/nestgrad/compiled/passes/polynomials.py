@@ -174,11 +174,15 @@ class Writer:
 
 def content(p: Polynomial) -> tuple[float, int, Polynomial]:
     """A polynomial as a number, times a monomial, times a polynomial whose terms have nothing in common."""
-    first = next(iter(p))
+    everywhere = -1
+    for m in p:
+        everywhere &= _present(m)
+        if not everywhere:
+            break
     common = 0
-    for k, e in factors(first):
+    for k, _ in factors(everywhere):
         shift = BITS * k
-        common += min(e, *((m >> shift) & _ALL for m in p)) << shift if len(p) > 1 else e << shift
+        common += min([(m >> shift) & _ALL for m in p]) << shift
     sizes = {abs(c) for c in p.values()}
     if len(sizes) == 1:
         (c,) = sizes
@@ -197,7 +201,12 @@ def _first(p: Polynomial) -> int | None:
     """The first atom that several terms have. The same order everywhere makes for many common parts."""
     once = several = 0
     for m in p:
-        present = (m | m >> 1 | m >> 2 | m >> 3 | m >> 4 | m >> 5 | m >> 6) & ONES
+        present = _present(m)
         several |= once & present
         once |= present
     return ((several & -several).bit_length() - 1) // BITS if several else None
+
+
+def _present(m: int) -> int:
+    """A monomial with 1 for each exponent."""
+    return (m | m >> 1 | m >> 2 | m >> 3 | m >> 4 | m >> 5 | m >> 6) & ONES

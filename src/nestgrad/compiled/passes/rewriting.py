@@ -7,7 +7,6 @@ forward. A walk takes time in proportion to the number of instructions.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import copysign, isnan, prod
 from typing import Any
 
@@ -118,7 +117,7 @@ class Walk:
         self._shared = shared
         self._seen: dict[Any, Variable] = {}
         self._uniform: dict[Variable, Any] = {}
-        self._depth = 0
+        self._floating: dict[Any, bool] = {}
 
     def run(self) -> Code:
         """The code, rewritten."""
@@ -173,7 +172,14 @@ class Walk:
     def plain(self, step: Instruction) -> bool:
         """Whether all arrays of an instruction are of one floating dtype, so that numbers and the order of operands cannot change it."""
         dtype = step.out.dtype
-        return floating(self.base, dtype) and all(a.dtype == dtype for a in step.operands if a.__class__ is Variable)
+        known = self._floating.get(dtype)
+        if known is None:
+            known = self._floating[dtype] = floating(self.base, dtype)
+        if known:
+            for a in step.operands:
+                if a.__class__ is Variable and a.dtype is not dtype and a.dtype != dtype:
+                    return False
+        return known
 
     # what rules say
 
@@ -223,7 +229,6 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return out
 
 
-@cache
 def floating(base: Any, dtype: Any) -> bool:
     """Whether a dtype of a backend is floating."""
     return not isinstance(dtype, tuple) and bool(base.is_floating(base.full((), 0, dtype)))
