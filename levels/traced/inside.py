@@ -206,6 +206,24 @@ class Inside(Recording):
                     "variables only, because the history stays outside. Try to compute it inside, or detach() it"
                 )
 
+    def refuse_outer(self, value: Any, tapes: Sequence[Tape]) -> None:
+        """Refuse to look up an argument in what was made outside.
+
+        Args:
+            value: Of the argument.
+            tapes: Those that the root was recorded on.
+
+        Raises:
+            LevelError: If the argument is on one of them outside.
+        """
+        for coat in seen_inside(value):
+            if coat.node in self._origins and self.outside(coat.tape) in tapes:
+                raise LevelError(
+                    "grad: inside jit, got an argument of the function to look up in gradients of what was made outside; expected both "
+                    "inside or both outside, because another call may have another argument. Try to pass the root as an argument, too, or "
+                    "to compute it inside"
+                )
+
     def refuse_opaque(self, name: str, tape: Tape) -> None:
         """Refuse to take apart what an argument wears outside for a level other than ``Autodiff``.
 

@@ -27,7 +27,13 @@ _begun: ContextVar[tuple["weakref.ref[Recording]", ...]] = ContextVar("begun", d
 
 def recording_now() -> bool:
     """Whether a trace that this context has begun is still recording."""
-    return any((found := ref()) is not None and not found.ended for ref in _begun.get())
+    begun = _begun.get()
+    if not begun:
+        return False
+    if any((found := ref()) is not None and not found.ended for ref in begun):
+        return True
+    _begun.set(())  # all have ended, and need not be asked again
+    return False
 
 
 class Recording:

@@ -40,10 +40,11 @@ class Call:
         static: The leaves that are no inputs, by position.
         count: How many leaves there are.
         scalar: The dtype that Python floats have as inputs, if there are any.
+        flat: Whether no value wears a coat or is marked.
         pattern: How the values live on levels.
     """
 
-    __slots__ = ("b", "count", "key", "marks", "pattern", "scalar", "static", "structure", "values")
+    __slots__ = ("b", "count", "flat", "key", "marks", "pattern", "scalar", "static", "structure", "values")
 
     def __init__(self, b: Any, structure: Structure, count: int) -> None:
         self.b, self.structure, self.count = b, structure, count
@@ -52,6 +53,7 @@ class Call:
         self.key: list[Any] = []
         self.static: dict[int, Any] = {}
         self.scalar: Any = None
+        self.flat = True
         self.pattern: Pattern = FLAT
 
     def add(self, key: Any, value: Any, marks: Marks) -> None:
@@ -73,9 +75,12 @@ class Call:
         if isinstance(value, Coat) or marks:
             value, marks = opened(value, marks)
         if isinstance(value, Coat):
+            self.flat = False
             self.add((tuple(b.shape(value)), b.dtype(value), b.base.device(bare(value))), value, marks)
         else:
-            self.add((tuple(b.base.shape(value)), b.base.dtype(value), b.base.device(value)), value, marks)
+            base = b.base
+            self.flat = self.flat and not marks
+            self.add((tuple(base.shape(value)), base.dtype(value), base.device(value)), value, marks)
 
     def fix(self, k: int, x: Any, name: str = "") -> None:
         """Leaf ``k`` as part of the signature.

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from nestgrad.compiled.call import Call
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import Pattern, pattern, ranks
 from nestgrad.diagnostics.places import raised_at
 from nestgrad.errors import LevelError, TraceError
-from nestgrad.func.trees import Structure, flatten, unflatten
+from nestgrad.func.trees import LEAF, Structure, flatten, unflatten
 from nestgrad.levels.base import Tape, now, running, tracing
 from nestgrad.levels.coats import on, without, worn
 from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
@@ -67,6 +68,7 @@ class Entry:
         noted: Marks of what is closed over.
         asked: The stacks that the function used, with the tapes that they had.
         order: The ranks of births of all these tapes.
+        plainly: Whether it has nothing to do with levels, if no argument has.
         mixed: Whether there are floating dtypes beside that of Python numbers.
     """
 
@@ -81,25 +83,31 @@ class Entry:
     noted: tuple[Marks, ...]
     asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
     order: tuple[int, ...]
+    plainly: bool
     mixed: bool
 
-    def found(self, values: Sequence[Any], marks: Sequence[Marks], given: Pattern) -> Pattern | None:
-        """The pattern of a call's arguments, which is ``given``, with what is closed over; ``None`` where the trace is not for it."""
+    def fits(self, call: Call) -> bool:
+        """Whether the trace is for a call with this key: what it closes over stands to the arguments' levels as it did."""
+        found = call.pattern
         if self.context or self.noted:
-            given = pattern([*values, *self.context], [*marks, *self.noted])
-            if given.key != self.pattern.key:
-                return None
-        if self.asked and given.tapes and _births(given, map(_current, self.asked)) != self.order:
-            return None
-        return given
+            found = self._whole(call)
+            if found.key != self.pattern.key:
+                return False
+        return not self.asked or not found.tapes or _births(found, map(_current, self.asked)) == self.order
 
-    def run(self, b: Any, values: Sequence[Any], marks: Sequence[Marks], found: Pattern) -> Any:
-        """What the function returns for arguments of its signature; ``found`` is their pattern, with what is closed over."""
-        captured = [tensor.value for tensor in self.program.captured]
-        given = [*values, *captured]
-        given = [*values, *(given[k] for k in self.variants), *captured]
-        if not found.tapes and not self.asked:
-            return self._unflatten([make(b, p, NONE) for p in invoke(b, self.program, given)])
+    def _whole(self, call: Call) -> Pattern:
+        return pattern([*call.values, *self.context], [*call.marks, *self.noted])
+
+    def run(self, call: Call) -> Any:
+        """What the function returns for a call that it fits."""
+        b, program = call.b, self.program
+        if self.plainly and call.flat:
+            outs = [make(b, p, NONE) for p in program.evaluate(b, call.values)]
+            return outs[0] if self.structure is LEAF else self._unflatten(outs)
+        captured = [tensor.value for tensor in program.captured]
+        given = [*call.values, *captured]
+        given = [*call.values, *(given[k] for k in self.variants), *captured]
+        found = self._whole(call) if self.context or self.noted else call.pattern
         tapes = dict(zip(self.pattern.tapes, found.tapes, strict=True))
         for then, here in zip(self.asked.values(), map(_current, self.asked), strict=True):
             tapes.update(zip(then, here, strict=True))
@@ -109,9 +117,9 @@ class Entry:
             removed = self._removed(out, given, tapes)
             if removed not in answers:
                 undressed = [without(p, off) if off else p for p, off in zip(given, removed, strict=True)]
-                answers[removed] = invoke(b, self.program, undressed)
+                answers[removed] = invoke(b, program, undressed)
             value = answers[removed][out.number]
-            outs.append(make(b, *fitted(value, self._marks(out, given, marks, tapes))))
+            outs.append(make(b, *fitted(value, self._marks(out, given, call.marks, tapes))))
         return self._unflatten(outs)
 
     def _removed(self, out: Output, given: Sequence[Any], tapes: dict[Tape, Tape]) -> Removed:
@@ -221,7 +229,9 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
     found = pattern([*given[0], *context], [*given[1], *noted])
     asked = dict(recording.asked)
     mixed = scalar is not None and any(program.floating(v) and v.dtype != scalar for v in _variables(program))
-    return Entry(program, outputs, structure, plain, guards, found, variants, context, noted, asked, _births(found, asked.values()), mixed)
+    order = _births(found, asked.values())
+    plainly = not (context or noted or asked or any(out.marks for out in outputs))
+    return Entry(program, outputs, structure, plain, guards, found, variants, context, noted, asked, order, plainly, mixed)
 
 
 def _with_variants(tape: Tape, numbers: frozenset[int], more: dict[int, list[tuple[int, frozenset[Tape]]]]) -> frozenset[int]:

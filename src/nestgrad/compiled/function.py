@@ -14,7 +14,7 @@ from nestgrad.compiled.entry import Entry, traced
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import FLAT, pattern
 from nestgrad.compiled.telling import difference
-from nestgrad.errors import TraceError
+from nestgrad.errors import NestgradError, TraceError
 from nestgrad.func.home import OF, home
 from nestgrad.func.run import as_leaf
 from nestgrad.func.trees import flatten
@@ -76,18 +76,13 @@ class Jitted:
         call = self._taken_apart(args, kwargs)
         key = self._key(call)
         self._calls += 1
-        for entry in self._entries.get(key, ()):
-            if entry.guards.hold():
-                found = entry.found(call.values, call.marks, call.pattern)
-                if found is not None:
-                    return entry.run(call.b, call.values, call.marks, found)
-        with self._lock:
-            entry = self._traced(call, key)
-        if entry.mixed:
-            return self(*args, **kwargs)  # once more, with Python numbers as they are
-        found = entry.found(call.values, call.marks, call.pattern)
-        assert found is not None
-        return entry.run(call.b, call.values, call.marks, found)
+        entry = self._known(call, key)
+        if entry is None:
+            with self._lock:
+                entry = self._known(call, key) or self._traced(call, key)  # another thread may have been here
+            if entry.mixed:
+                return self(*args, **kwargs)  # once more, with Python numbers as they are
+        return entry.run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A jitted function in a class is a method."""
@@ -124,30 +119,46 @@ class Jitted:
         from nestgrad.compiled.passes import optimized
 
         call = self._taken_apart(args, kwargs)
-        entry = self._traced(call, self._key(call))
+        key = self._key(call)
+        entry = self._known(call, key) or self._traced(call, key)
         return entry.program, optimized(entry.program)
+
+    def _known(self, call: Call, key: Any) -> Entry | None:
+        """The trace for a call, if there is one. What it closes over is compared with what it was."""
+        for entry in self._entries.get(key, ()):
+            if entry.guards.hold() and entry.fits(call):
+                return entry
+        return None
 
     # the signature
 
     def _taken_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        if kwargs or self._static or not all(isinstance(x, Handle) for x in args):
-            leaves, structure = flatten(self._held(args, kwargs))
-        else:
-            leaves, structure = list(args), len(args)  # the common case, without a walk
+        plain = not kwargs and not self._static
+        for x in args if plain else ():
+            plain = plain and isinstance(x, Handle)
+        if plain and args:  # the common case, without a walk
+            call = Call(args[0].b, len(args), len(args))
+            for x in args:
+                call.array(x)
+            if not call.flat:
+                call.pattern = pattern(call.values, call.marks)
+            return call
+        leaves, structure = flatten(self._held(args, kwargs) if self._static else (args, kwargs))
         b = next((x.b for x in leaves if isinstance(x, Handle)), None)
-        call = Call(self._home(leaves) if b is None else b, structure, count=len(leaves))
+        call = Call(self._home(leaves) if b is None else b, structure, len(leaves))
         floats = []
         for k, x in enumerate(leaves):
             if isinstance(x, float):
                 floats.append(k)
                 call.add(float, None, NONE)
             elif isinstance(x, Handle) or (not isinstance(x, (int, Held)) and call.b.base.accepts(x)):
-                call.array(as_leaf("jit", x, call.b))
+                call.array(_as_tensor(x, call.b))
             else:
                 call.fix(k, *((x.value, f" {x.name!r}") if isinstance(x, Held) else (x,)))
         if floats:
             self._weak(call, floats, leaves)
-        call.pattern = pattern(call.values, call.marks)
+        if not call.flat:
+            call.pattern = pattern(call.values, call.marks)
         return call
 
     def _held(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -217,6 +228,16 @@ class Jitted:
             changed = next((reason for entry in entries if (reason := entry.guards.changed())), None)
             return changed or "the levels of arguments and of what is closed over"
         return difference(next(reversed(self._entries)), key) if self._entries else "the first call"
+
+
+def _as_tensor(x: Any, b: Any) -> Any:
+    """An argument as a Tensor; what a backend says against it is told in the name of the function."""
+    try:
+        return as_leaf("jit", x, b)
+    except NestgradError as error:
+        if not str(error).startswith("jit"):
+            error.args = (f"jit: an argument cannot be taken: {error}", *error.args[1:])
+        raise
 
 
 def _positions(f: Callable[..., Any], names: Sequence[str]) -> dict[int, str]:

@@ -152,6 +152,7 @@ class Gradients:
         value, trace = _tensor(x).value, tracing.get()
         if trace is None or any(coat.tape in self._tapes for coat in worn(value)):
             return value
+        trace.refuse_outer(value, self._tapes)
         return trace.bring(value)
 
     def _common(self, x: "Tensor") -> Tracked | None:
