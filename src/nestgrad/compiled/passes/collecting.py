@@ -33,6 +33,9 @@ from nestgrad.ops.table import TABLE, Kind
 _TERMS = 200
 """The most terms of a polynomial."""
 
+_FACTORS = 6
+"""The most factors of a product that is there, and is taken apart again."""
+
 _WORK = 30
 """The most terms that are expanded for each instruction."""
 
@@ -217,8 +220,13 @@ class Collecting:
     def named(self, a: Any) -> Polynomial | None:
         """The polynomial of an operand that is to be written: what is there is not expanded again."""
         p = self.polynomials.get(a)
-        if p is not None and len(p) > 1 and len(self.atoms) < ATOMS:
+        if p is None or len(self.atoms) >= ATOMS:
+            return p
+        if len(p) > 1:
             p = self.polynomials[a] = self.single(p)
+        if len(factors(next(iter(p)))) > _FACTORS:
+            c, m = self.whole(p)
+            p = self.polynomials[a] = {m: c}
         return p
 
     def full(self, p: Polynomial, like: Variable) -> Any:
