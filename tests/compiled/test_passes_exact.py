@@ -9,6 +9,7 @@ from pass_cases import BASE, SPECIAL, alone, bound, of_sample, same_bits, sample
 import nestgrad as ng
 from nestgrad.compiled.passes import optimized
 from nestgrad.compiled.passes.folding import folded
+from nestgrad.compiled.passes.fusing import fused
 from nestgrad.compiled.passes.pruning import pruned
 from nestgrad.compiled.passes.rewriting import Code, Rules, Walk
 from nestgrad.compiled.passes.sharing import key, merge_constants, shared
@@ -31,7 +32,7 @@ def merged(code: Code) -> Code:
     return code
 
 
-PASSES = {"pruned": pruned, "shared": shared, "folded": folded, "units": units}
+PASSES = {"pruned": pruned, "shared": shared, "folded": folded, "units": units, "fused": fused}
 
 
 @pytest.mark.parametrize(("op", "sample"), [s[1:] for s in samples()], ids=[s[0] for s in samples()])
@@ -68,6 +69,28 @@ def test_a_group_becomes_fewer_ops_with_the_same_bits(name: str):
     program = traced(f, X, Y)
     made = exactly(program)
     assert len(made.instructions) == left, str(made)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        same_bits(program, made, [rng.choice(SPECIAL, 3), rng.choice(SPECIAL, 3)])
+
+
+W = np.arange(9.0).reshape(3, 3) / 7 - 0.5
+FUSED = {
+    "square": (lambda x, y: x * x + y, ["square", "add"]),
+    "sum with a product": (lambda x, y: y.tanh() + x * y, ["tanh", "mul_add"]),
+    "product of three": (lambda x, y: (x.tanh() * y * x) * 3.0, ["tanh", "triple"]),
+    "slope of tanh": (lambda x, y: (1.0 - y.square()) * x.tanh(), ["tanh", "tanh_vjp"]),
+    "layer": (lambda x, y: ng.tensor(W) @ x.reshape(3, 1).broadcast_to(3, 3) + y, ["reshape", "broadcast_to", "linear"]),
+    "what another reads stays": (lambda x, y: (x * y + y) * (x * y), ["mul", "add", "mul"]),
+}
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_a_group_becomes_the_op_that_the_table_has_for_it(name: str):
+    f, left = FUSED[name]
+    program = traced(f, X, Y)
+    made = alone(program, shared, fused)
+    assert [step.op.name for step in made.instructions] == left
     rng = np.random.default_rng(0)
     for _ in range(20):
         same_bits(program, made, [rng.choice(SPECIAL, 3), rng.choice(SPECIAL, 3)])

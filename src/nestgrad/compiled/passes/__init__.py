@@ -6,6 +6,7 @@ and need not keep what a derivative would need.
 
 from nestgrad.compiled.passes.collecting import collected
 from nestgrad.compiled.passes.folding import folded
+from nestgrad.compiled.passes.fusing import fused
 from nestgrad.compiled.passes.pruning import pruned
 from nestgrad.compiled.passes.rewriting import Code, Rules, Walk
 from nestgrad.compiled.passes.sharing import key, merge_constants
@@ -30,4 +31,4 @@ def optimized(program: Program) -> Program:
     merge_constants(code)
     code = Walk(code, _LOCAL, key).run()
     code = collected(code)
-    return folded(code).program(program)
+    return fused(folded(code)).program(program)
