@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pass_cases import BASE, SPECIAL, alone, bound, of_sample, same_bits, samples, traced
+from pass_cases import BASE, SPECIAL, alone, bound, of_sample, run, same_bits, samples, traced
 
 import nestgrad as ng
 from nestgrad.compiled.passes import optimized
@@ -12,6 +12,7 @@ from nestgrad.compiled.passes.folding import folded
 from nestgrad.compiled.passes.fusing import fused
 from nestgrad.compiled.passes.pruning import pruned
 from nestgrad.compiled.passes.rewriting import Code, Rules, Walk
+from nestgrad.compiled.passes.shaping import SHAPING
 from nestgrad.compiled.passes.sharing import key, merge_constants, shared
 from nestgrad.compiled.passes.units import UNITS
 
@@ -19,6 +20,11 @@ from nestgrad.compiled.passes.units import UNITS
 def units(code: Code) -> Code:
     """The algebra alone."""
     return Walk(code, UNITS).run()
+
+
+def shaping(code: Code) -> Code:
+    """The moves alone."""
+    return Walk(code, SHAPING).run()
 
 
 def exactly(program: Any) -> Any:
@@ -32,7 +38,7 @@ def merged(code: Code) -> Code:
     return code
 
 
-PASSES = {"pruned": pruned, "shared": shared, "folded": folded, "units": units, "fused": fused}
+PASSES = {"pruned": pruned, "shared": shared, "folded": folded, "units": units, "fused": fused, "shaping": shaping}
 
 
 @pytest.mark.parametrize(("op", "sample"), [s[1:] for s in samples()], ids=[s[0] for s in samples()])
@@ -94,6 +100,39 @@ def test_a_group_becomes_the_op_that_the_table_has_for_it(name: str):
     rng = np.random.default_rng(0)
     for _ in range(20):
         same_bits(program, made, [rng.choice(SPECIAL, 3), rng.choice(SPECIAL, 3)])
+
+
+MOVED = {
+    "reshapes": (lambda x, y: (x.reshape(3, 1).reshape(1, 3).reshape(3) + y, x.reshape(3) * y), ["add", "mul"]),
+    "permutations": (lambda x, y: (y * x.reshape(1, 3)).T.T + y, ["reshape", "mul", "add"]),
+    "a repeated repetition": (lambda x, y: x.broadcast_to(1, 3).broadcast_to(2, 3) - 1.0, ["sub", "broadcast_to"]),
+    "repeated by itself": (lambda x, y: x[:1].broadcast_to(3) * y, ["getitem", "mul"]),
+    "each number once": (lambda x, y: x.broadcast_to(2, 3).exp().tanh(), ["exp", "tanh", "broadcast_to"]),
+    "transposes": (lambda x, y: (ng.tensor(W) * x).T @ (ng.tensor(W) * y).T, ["mul", "mul", "product"]),
+    "a part of a stack": (lambda x, y: ng.stack([x, y])[1] * ng.stack([x, y], axis=1)[:, 0], ["mul"]),
+    "a part of a concatenation": (lambda x, y: ng.concat([x, y])[3:6] * 2.0, ["scale"]),
+    "all of it": (lambda x, y: x[:] + y.sum(axis=()), ["add"]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_move_is_left_out(name: str):
+    f, left = MOVED[name]
+    program = traced(f, X, Y)
+    made = alone(program, lambda code: Walk(code, SHAPING, key).run())
+    assert [step.op.name for step in made.instructions] == left
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        same_bits(program, made, [rng.choice(SPECIAL, 3), rng.choice(SPECIAL, 3)])
+
+
+@pytest.mark.parametrize(("shape", "axes"), [((2, 3), (0,)), ((4, 2, 3), (0, 1)), ((2, 3), ()), ((0, 3), (0,))])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_a_sum_of_what_was_repeated_is_a_multiple(shape: Any, axes: Any, keepdims: bool):
+    program = traced(lambda x: x.broadcast_to(*shape).sum(axis=axes, keepdims=keepdims) * 1.5, X)
+    made = optimized(program)
+    assert ("sum" in [step.op.name for step in made.instructions]) == (0 in shape)
+    np.testing.assert_allclose(run(made, [X])[0], run(program, [X])[0], rtol=1e-15)
 
 
 def test_what_would_change_a_value_stays():

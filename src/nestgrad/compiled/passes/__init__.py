@@ -9,13 +9,14 @@ from nestgrad.compiled.passes.folding import folded
 from nestgrad.compiled.passes.fusing import fused
 from nestgrad.compiled.passes.pruning import pruned
 from nestgrad.compiled.passes.rewriting import Code, Rules, Walk
+from nestgrad.compiled.passes.shaping import SHAPING
 from nestgrad.compiled.passes.sharing import key, merge_constants
 from nestgrad.compiled.passes.units import UNITS
 from nestgrad.levels.traced.program import Program
 
 __all__ = ["optimized"]
 
-_LOCAL = Rules.joined(UNITS)
+_LOCAL = Rules.joined(SHAPING, UNITS)
 
 
 def optimized(program: Program) -> Program:
