@@ -9,6 +9,9 @@ import numpy as np
 from nestgrad.backends.base import Backend, Value
 from nestgrad.backends.numpy.memory import default, writes
 
+_quiet = np.errstate(all="ignore")
+"""A decorator; half as dear as the statement."""
+
 
 class Elementwise(Backend):
     """Ufuncs do not bind, so they stand here as they are. A method writes its answer into ``out``, where that is given."""
@@ -90,11 +93,11 @@ class Elementwise(Backend):
         return np.maximum(x, 0)
 
     @writes(1)
+    @_quiet
     def mul0(self, x: Value, y: Value, out: Value = None) -> Value:
-        with np.errstate(all="ignore"):
-            product = np.multiply(x, y, out)
-            smaller = isinstance(y, np.ndarray) and y.dtype == product.dtype and y.size < product.size
-            return _zero_where_zero(x, product, y if smaller else product, out)
+        product = np.multiply(x, y, out)
+        smaller = isinstance(y, np.ndarray) and y.dtype == product.dtype and y.size < product.size
+        return _zero_where_zero(x, product, y if smaller else product, out)
 
     @writes()
     def mul00(self, x: Value, y: Value, out: Value = None) -> Value:
@@ -102,10 +105,10 @@ class Elementwise(Backend):
         return _zero_where_zero(y, product, product, out)
 
     @writes(1)
+    @_quiet
     def div0(self, x: Value, y: Value, out: Value = None) -> Value:
-        with np.errstate(all="ignore"):
-            quotient = np.true_divide(x, y, out)
-            return _zero_where_zero(x, quotient, quotient, out)
+        quotient = np.true_divide(x, y, out)
+        return _zero_where_zero(x, quotient, quotient, out)
 
     @default
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
@@ -149,7 +152,7 @@ def _power(x: Any, n: int, out: Any) -> Any:
 def _zero_where_zero(x: Any, product: Any, witness: Any, out: Any = None) -> Any:
     """``product`` with 0 where ``x`` is 0; one cheap pass unless an element of a witness, it or a factor, is infinite, NaN or huge."""
     flat = witness.ravel("K")
-    if np.isfinite(flat.dot(flat)):  # NaN and inf survive a sum of squares
+    if math.isfinite(flat.dot(flat)):  # NaN and inf survive a sum of squares
         return product
     if out is None:
         return np.where(np.equal(x, 0), product.dtype.type(0), product)
