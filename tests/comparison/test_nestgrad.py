@@ -209,8 +209,8 @@ def test_complex():
 
 
 def test_modes():
-    """forward and Taylor mode, `vmap`"""
+    """forward and Taylor mode, `vmap`, `jit`"""
     assert ng.func.jvp(lambda x: x * x, 3.0, 1.0)[1].item() == 6.0
     assert [c.item() for c in ng.func.taylor(lambda x: x * x, 3.0, 1.0, 3)] == [9.0, 6.0, 1.0, 0.0]
     assert ng.func.vmap(lambda x: x * x)(np.array([1.0, 2.0])).tolist() == [1.0, 4.0]
-    assert not hasattr(ng.func, "jit")
+    assert ng.jit(ng.func.grad(ng.jit(lambda x: x * x)))(3.0).item() == 6.0
