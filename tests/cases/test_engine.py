@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from orders import check
-from vocabulary import needs
 
 import nestgrad as ng
 from nestgrad import Autodiff
@@ -129,7 +128,6 @@ def test_37_nested_derivatives_leave_no_memory_behind(base, step, times):
         gc.enable()
 
 
-@needs("jit", "jit")
 def test_38_a_compiled_function_can_be_differentiated_twice(hessian):
     check(hessian(ng.jit(lambda x: (x**4).sum()), [0.25, 1.0, 2.0]), np.diag([0.75, 12.0, 48.0]))
 

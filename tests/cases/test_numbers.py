@@ -1,4 +1,4 @@
-"""That no case of a user was forgotten: each number has a test, here or as an expected failure that names what it needs."""
+"""That no case of a user was forgotten: each number has a test."""
 
 import re
 from pathlib import Path

@@ -5,6 +5,7 @@ float64; ``op_cases.json`` tells where each figure comes from.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from expressions import evaluate
 from vocabulary import call
 
+from nestgrad import jit
 from nestgrad.errors import NotTrackedError
 from nestgrad.func import vjp
 
@@ -93,17 +95,56 @@ def test_the_gradient_of_a_weighted_sum_of_gradients_is_the_second_order(case, s
     if case["name"] in CONSTANT:
         assert y.tracked_on() == () and not y.marks
         return
+    for name, h in zip(inputs, _second(y, list(inputs.values())), strict=True):
+        _check_second(case, name, inputs[name], h)
+
+
+@pytest.mark.parametrize("inside", [0, 1, 2])
+@every_case
+def test_compiled_with_none_one_or_both_orders_inside(case, inside, stack):
+    """Once at another point, too, before the one that is compared."""
+    if case["name"] in CONSTANT:
+        return
+    case = {"second_order_f64": {}} | case
+    S = stack(2)
+    inputs, constants = _inputs(case, S)
+
+    def f(*xs: Any) -> Any:
+        y = evaluate(case["expression"], dict(zip(inputs, xs, strict=True)) | constants, call)
+        return y if inside == 0 else _phi(y, xs) if inside == 1 else _second(y, xs)
+
+    compiled = jit(f)
+    compiled(*(S.tensor(x.numpy() * 0.9, requires_grad=True) for x in inputs.values()))
+    xs = list(inputs.values())
+    made = compiled(*xs)
+    if inside == 0:
+        grads = made.backward()
+        for name, x in inputs.items():
+            _check_first(case, name, x.grad(grads))
+    found = made if inside == 2 else _second(made, xs) if inside == 0 else [x.grad(made.backward()) for x in xs]
+    for name, h in zip(inputs, found, strict=True):
+        _check_second(case, name, inputs[name], h)
+
+
+def _phi(y: Any, xs: Sequence[Any]) -> Any:
+    """The weighted sum of the gradients of the sum of ``y``."""
     grads = y.backward()
-    phi = sum((_weights(k, x.shape) * x.grad(grads)).sum() for k, x in enumerate(inputs.values()))
-    second = phi.backward()
+    return sum((_weights(k, x.shape) * x.grad(grads)).sum() for k, x in enumerate(xs))
+
+
+def _second(y: Any, xs: Sequence[Any]) -> list[Any]:
+    """Its derivatives."""
+    grads = _phi(y, xs).backward()
+    return [x.grad(grads) for x in xs]
+
+
+def _check_second(case: dict[str, Any], name: str, x: Any, h: Any) -> None:
     want = case["second_order_f64"]
-    for name, x in inputs.items():
-        h = x.grad(second)
-        assert h.shape == x.shape
-        if want == "zero":
-            assert np.abs(h.numpy()).max() <= 1e-12
-        elif name in want:
-            _check(h, want[name])
+    assert h.shape == x.shape
+    if want == "zero":
+        assert np.abs(h.numpy()).max() <= 1e-12
+    elif name in want:
+        _check(h, want[name])
 
 
 def _weights(k: int, shape: tuple[int, ...]) -> Any:

@@ -1,28 +1,8 @@
 """The words of the op cases in nestgrad's terms: its own operations, or a line that composes them."""
 
-import importlib
-import pkgutil
-from functools import cache
 from typing import Any
 
-import pytest
-
 import nestgrad as ng
-
-
-def needs(topic: str, name: str) -> Any:
-    """The mark of a test that fails until there is ``name``; an error once that is anywhere in nestgrad, so that no mark is forgotten."""
-    assert name not in public(), f"{name} is there now: spell the test as it is called, and take the mark off"
-    return pytest.mark.xfail(strict=True, raises=AttributeError, reason=f"needs {topic}")
-
-
-@cache
-def public() -> frozenset[str]:
-    """All names that some module of nestgrad lists, and the methods of Tensors."""
-    found = set(dir(ng.Tensor)) | set(ng.__all__)
-    for module in pkgutil.walk_packages(ng.__path__, "nestgrad."):
-        found |= set(getattr(importlib.import_module(module.name), "__all__", ()))
-    return frozenset(found)
 
 
 def call(word: str, *args: Any, **kwargs: Any) -> Any:
