@@ -225,6 +225,15 @@ def test_what_operands_hold_is_no_anomaly():
             data - data
 
 
+def test_parameters_may_be_of_any_kind():
+    """A dtype is no number, although NumPy's has a shape; a number counts as an operand."""
+    x = ng.tensor([1.0, np.nan, 1e300])
+    with ng.detect_anomaly():
+        x.astype(np.dtype("float64")), ng.nan_to_num(x, nan=np.inf)
+        with pytest.raises(AnomalyError, match=r"cast: gave inf .* \(shape \(3,\), float32\), the first at \(2,\)"):
+            x.astype(np.dtype("float32"))
+
+
 def test_a_seed_that_holds_one_is_no_anomaly():
     x = ng.Autodiff(ng.NumpyBackend()).tensor([1.0, 4.0], requires_grad=True)
     with ng.detect_anomaly():

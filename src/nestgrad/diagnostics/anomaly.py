@@ -143,14 +143,15 @@ class _Detector(Watcher):
         if not came:
             return
         bare, given = plain(out), [plain(a) for a in args]
+        numbers = [p for p in params if p.__class__ is float]
         if op.results or any(isinstance(p, Coat) for p in (bare, *given)) or not hasattr(bare, "shape"):
-            came -= kinds(base, [*args, *params], self._wanted)
+            came -= kinds(base, [*args, *numbers], self._wanted)
             if came:
                 kind = _worst(came)
                 raise in_forward(base, op, args, *first(base, kind, out), scope)
             return
         for kind in (NAN, INF):
-            if kind in came and kind not in kinds(base, params, self._wanted):
+            if kind in came and kind not in kinds(base, numbers, self._wanted):
                 entries = new(base, op, given, bare, kind)
                 if entries is not None:
                     raise in_forward(base, op, args, None, entries, scope)

@@ -147,7 +147,7 @@ def kl_div(x: Operand, target: Operand, reduction: str = "mean", log_target: boo
 
 def _xlogy(t: "Tensor", x: "Tensor") -> "Tensor":
     """``t (log t - x)``, and 0 where ``t`` is 0."""
-    return where(t == 0, 0.0, t * (where(t == 0, 1.0, t).log() - x))
+    return t * where(t == 0, 0.0, where(t == 0, 1.0, t).log() - x)
 
 
 def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) -> "Tensor":
