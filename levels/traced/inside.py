@@ -11,7 +11,6 @@ The history of an argument stays outside. It is told apart from a variable, sinc
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from nestgrad.errors import LevelError, TraceError
@@ -21,7 +20,8 @@ from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.reverse.node import Node, Tracked, tracked
 from nestgrad.levels.traced.cutting import CUT, Variant, uncut
 from nestgrad.levels.traced.program import Compiler, Program, Variable, behind
-from nestgrad.levels.traced.wire import Recording, TraceTape, Wire, identity_of, wire
+from nestgrad.levels.traced.standing import InsideTape, seen_inside
+from nestgrad.levels.traced.wire import Recording, Wire, identity_of, wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Inside(Recording):
         self._nodes: dict[tuple[Tape, Node], Node] = {}
         self._origins: dict[Node, tuple[Node, list[Variable]]] = {}
         self._brought: dict[Any, tuple[Any, Any]] = {}
+        self._histories: dict[Node, set[Node]] = {}
         self._worn: dict[Variable, set[Tape]] = {}
         self.variants: list[Variant] = []
 
@@ -198,13 +199,35 @@ class Inside(Recording):
         found = self._origins.get(node)
         if found is None:
             return
-        for other, (outer, _) in self._origins.items():
-            if other is not node and outer.edges != () and outer.age > node.age and reaches(other):
-                raise LevelError(
-                    "grad: inside jit, the result depends on an argument, or on what the function closes over, that has a history of its "
-                    f"own outside (a {outer.name!r} of shape {outer.shape}) and may depend on the tensor that is looked up; expected "
-                    "variables only, because the history stays outside. Try to compute it inside, or detach() it"
-                )
+        given = set(self._inputs)
+        for other, (outer, variables) in self._origins.items():
+            if other is node or outer.edges == () or outer.age < node.age or not reaches(other):
+                continue
+            closed_over = given.isdisjoint(variables)
+            if closed_over and found[0] not in self._history(outer):
+                continue
+            raise LevelError(
+                f"grad: inside jit, the result depends on {'what the function closes over' if closed_over else 'an argument'} that has a "
+                f"history of its own outside (a {outer.name!r} of shape {outer.shape}) and may depend there on the tensor that is looked "
+                "up; expected variables only, because the history stays outside. Try to compute it inside, of arguments; or detach() it"
+            )
+
+    def _history(self, node: Node) -> set[Node]:
+        """What a node of a captured value was made of: always the same."""
+        if node not in self._histories:
+            seen, stack = {node}, [node]
+            while stack:
+                for parent, _, _ in stack.pop().edges or ():
+                    if parent not in seen:
+                        seen.add(parent)
+                        stack.append(parent)
+            self._histories[node] = seen
+        return self._histories[node]
+
+    @property
+    def history(self) -> frozenset[Node]:
+        """Nodes of which it was important whether an argument is one of them."""
+        return frozenset().union(*self._histories.values())
 
     def refuse_outer(self, value: Any, tapes: Sequence[Tape]) -> None:
         """Refuse to look up an argument in what was made outside.
@@ -281,51 +304,6 @@ class Inside(Recording):
                     seen.add(parent)
                     stack.append(parent)
         return frozenset(found)
-
-
-class InsideTape(TraceTape):
-    """The tape of such a trace, which knows the stand-ins of tapes outside."""
-
-    __slots__ = ("ceiling", "inside")
-    inside: Inside
-
-    def __init__(self, name: str, number: int, records: bool) -> None:
-        super().__init__(name, number, records)
-        self.ceiling = now()
-
-    def above(self, tapes: tuple[Tape, ...]) -> tuple[Tape, ...]:
-        """What the tapes of a stack are inside: stand-ins for what they would be where the function is called."""
-        here = tapes if self.outer is None or tapes[0].birth > self.outer.birth else self.outer.above(tapes)
-        self.inside.asked[tapes] = here
-        return tuple(self.inside.stand_in(tape) for tape in here)
-
-    def stand_in(self, tape: Tape) -> Tape:
-        """One tape for each, in the order of births, between this one and what is made inside."""
-        found = self.stand_ins.get(tape)
-        if found is None:
-            made = Tape(tape.name, tape.number, tape.records)
-            made.birth = self._between(tape)
-            made.trace = self.inside
-            found = self.stand_ins.setdefault(tape, made)
-        return found
-
-    def _between(self, tape: Tape) -> Any:
-        low = max((made.birth for known, made in self.stand_ins.items() if known.birth < tape.birth), default=self.birth)
-        high = min((made.birth for known, made in self.stand_ins.items() if known.birth > tape.birth), default=self.ceiling)
-        middle = (low + high) / 2
-        return middle if low < middle < high else (Fraction(low) + Fraction(high)) / 2  # where floats are too coarse
-
-
-def seen_inside(p: Any) -> list[Tracked]:
-    """The coats of ``Autodiff`` levels that a function sees of a value, outermost first: not those from under a batch, which holds all
-    samples of what is seen."""
-    coats = []
-    for coat in worn(p):
-        if coat.hidden and not coat.tape.closed:
-            break
-        if isinstance(coat, Tracked) and not coat.tape.closed:
-            coats.append(coat)
-    return coats
 
 
 def _escapes(what: str) -> LevelError:

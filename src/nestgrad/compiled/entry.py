@@ -1,24 +1,22 @@
 """``Entry``: one trace of a function, for calls of one signature, and how a call runs its program."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from nestgrad.compiled.call import Call
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import Pattern, pattern, ranks
-from nestgrad.diagnostics.places import raised_at
-from nestgrad.errors import LevelError, TraceError
-from nestgrad.func.trees import LEAF, Structure, flatten, unflatten
-from nestgrad.levels.base import Tape, now, running, tracing
-from nestgrad.levels.coats import on, without, worn
-from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
+from nestgrad.func.trees import LEAF, Structure, unflatten
+from nestgrad.levels.base import Tape, now, running
+from nestgrad.levels.coats import on, without
+from nestgrad.levels.marks import NONE, Marks, Moment, join
 from nestgrad.levels.mixing import fitted
+from nestgrad.levels.reverse.node import Node
 from nestgrad.levels.traced.call import invoke
-from nestgrad.levels.traced.inside import Inside, Left, seen_inside
-from nestgrad.levels.traced.program import Compiler, Program, Variable
-from nestgrad.tensor.handle import Handle, is_scalar, make, named
+from nestgrad.levels.traced.program import Program
+from nestgrad.levels.traced.standing import seen_inside
+from nestgrad.tensor.handle import make
 
 Removed = tuple[frozenset[Tape], ...]
 """For each input the tapes that are taken off it for one output."""
@@ -65,6 +63,8 @@ class Entry:
         pattern: Of the arguments and of what is closed over.
         variants: The inputs, numbered without these, that are inputs a second time, for levels on which they are constants.
         context: What the function closes over on levels.
+        history: Nodes that what it closes over was made of, where that mattered.
+        met: Which of them the arguments are.
         noted: Marks of what is closed over.
         asked: The stacks that the function used, with the tapes that they had.
         order: The ranks of births of all these tapes.
@@ -80,6 +80,8 @@ class Entry:
     pattern: Pattern
     variants: tuple[int, ...]
     context: tuple[Any, ...]
+    history: frozenset[Node]
+    met: tuple[bool, ...]
     noted: tuple[Marks, ...]
     asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
     order: tuple[int, ...]
@@ -89,11 +91,13 @@ class Entry:
     def fits(self, call: Call) -> bool:
         """Whether the trace is for a call with this key: what it closes over stands to the arguments' levels as it did."""
         found = call.pattern
+        if self.history and met(call.values, self.history) != self.met:
+            return False
         if self.context or self.noted:
             found = self._whole(call)
             if found.key != self.pattern.key:
                 return False
-        return not self.asked or not found.tapes or _births(found, map(_current, self.asked)) == self.order
+        return not self.asked or not found.tapes or births(found, map(_current, self.asked)) == self.order
 
     def _whole(self, call: Call) -> Pattern:
         return pattern([*call.values, *self.context], [*call.marks, *self.noted])
@@ -151,122 +155,17 @@ class Entry:
         return unflatten(self.structure, outs)
 
 
-def traced(
-    f: Callable[..., Any],
-    b: Any,
-    given: tuple[Sequence[Any], Sequence[Marks]],
-    arguments: Callable[[Sequence[Any]], Any],
-    compiler: Compiler,
-    guards: Callable[[], Guards],
-    scalar: Any,
-) -> Entry:
-    """Trace a function.
-
-    Args:
-        f: Of what ``arguments`` makes of Tensors: positional and named ones.
-        b: The backend over dressed values.
-        given: The values of the inputs, and their marks.
-        arguments: From inputs to the function's arguments.
-        compiler: The program's.
-        guards: Makes the guards.
-        scalar: The dtype that Python numbers have become, if there are any.
-
-    Raises:
-        TraceError: If the function returns what is no array, writes into what it closes over, or asks for numbers.
-        LevelError: If what it returns lives on a level that was made inside.
-    """
-    before = guards()
-    number = max((coat.tape.number for p in given[0] for coat in worn(p)), default=0) + 1
-    recording = Inside(b.base, "jit", number, compiler)
-    recording.begin()
-    tokens = running.set(recording.tape), tracing.set(recording)
-    try:
-        inside = [make(b, recording.argument(p), recording.moved(m)) for p, m in zip(*given, strict=True)]
-        args, kwargs = arguments(inside)
-        try:
-            result = f(*args, **kwargs)
-        except TraceError as error:
-            error.args = (f"{error}. The line is {raised_at(error)}", *error.args[1:])
-            raise
-        if (name := before.written()) is not None:
-            raise TraceError(
-                f"jit: the function wrote into an array that it closes over ({name}); expected it to return what it computes, because a "
-                "program that runs again has no such effect. Try to return the new values, and write them outside"
-            )
-        before.settle()
-        return _entry(b, recording, result, before, given, scalar)
-    finally:
-        running.reset(tokens[0])
-        tracing.reset(tokens[1])
-        recording.abandon()
-
-
-def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[Sequence[Any], Sequence[Marks]], scalar: Any) -> Entry:
-    leaves, structure = flatten(result)
-    plain = {k: x for k, x in enumerate(leaves) if is_scalar(x)}
-    left = [_leave(b, recording, k, x) for k, x in enumerate(leaves) if k not in plain]
-    reached = [frozenset[Variable]().union(*out.reached.values()) for out in left]
-    program = recording.program([(out.value, NONE) for out in left], partial(make, b, marks=NONE), reached=reached)
-    noted = tuple(recording.noted.values())
-    numbers = {v: k for k, v in enumerate(recording.order)}
-    places = {v: k for k, v in enumerate(v for v in recording.order if not any(v is made for made, _, _ in recording.variants))}
-    variants = tuple(places[of] for _, of, _ in recording.variants)
-    more: dict[int, list[tuple[int, frozenset[Tape]]]] = {}
-    for made, of, tapes in recording.variants:
-        more.setdefault(numbers[of], []).append((numbers[made], frozenset(map(recording.outside, tapes))))
-    outputs = tuple(
-        Output(
-            k,
-            {tape: _with_variants(tape, frozenset(numbers[v] for v in vs), more) for tape, vs in out.reached.items()},
-            {
-                tape: moment if moment > recording.started else _source(tape, moment, out, numbers, [*given[1], *noted])
-                for tape, moment in out.marks.items()
-            },
-        )
-        for k, out in enumerate(left)
-    )
-    context = tuple(recording.context)
-    found = pattern([*given[0], *context], [*given[1], *noted])
-    asked = dict(recording.asked)
-    mixed = scalar is not None and any(program.floating(v) and v.dtype != scalar for v in _variables(program))
-    order = _births(found, asked.values())
-    plainly = not (context or noted or asked or any(out.marks for out in outputs))
-    return Entry(program, outputs, structure, plain, guards, found, variants, context, noted, asked, order, plainly, mixed)
-
-
-def _with_variants(tape: Tape, numbers: frozenset[int], more: dict[int, list[tuple[int, frozenset[Tape]]]]) -> frozenset[int]:
-    """The inputs that an output depends on by a level: also in those variants that are no constants there."""
-    return numbers | {made for k in numbers for made, off in more.get(k, ()) if tape not in off}
-
-
-def _source(tape: Tape, moment: Moment, out: Left, numbers: dict[Variable, int], marks: Sequence[Marks]) -> "Source | Moment":
-    ages = frozenset(numbers[v] for v in out.sources[tape] if v in numbers)
-    known = frozenset(k for k, m in enumerate(marks) if m.get(tape) == moment)
-    return Source(ages, known) if ages or known else moment  # as if it were marked now, which is on the safe side
-
-
-def _leave(b: Any, recording: Inside, k: int, x: Any) -> Left:
-    if not isinstance(x, Handle) and b.base.accepts(x):
-        x = make(b, b.base.asarray(x), NONE)
-    if not isinstance(x, Handle) or x.b.base != b.base:
-        what = f"a Tensor over {x.b.base!r}" if isinstance(x, Handle) else named(x)
-        kind = LevelError if isinstance(x, Handle) else TraceError
-        raise kind(f"jit: the function returned {what} as output {k}; expected Tensors over {b.base!r}, one base backend, or numbers")
-    return recording.leave(*opened(x.value, x.marks))
-
-
-def _variables(program: Program) -> Iterator[Variable]:
-    """All of them, but those that hold several results."""
-    yield from program.inputs
-    yield from (v for v, _ in program.constants)
-    yield from (step.out for step in program.instructions if not isinstance(step.out.dtype, tuple))
-
-
 def _current(tapes: tuple[Tape, ...]) -> tuple[Tape, ...]:
     """What the tapes of a stack are where a function is called."""
     outer = running.get()
     return tapes if outer is None or tapes[0].birth > outer.birth else outer.above(tapes)
 
 
-def _births(found: Pattern, asked: Iterable[tuple[Tape, ...]]) -> tuple[int, ...]:
+def met(values: Sequence[Any], history: frozenset[Node]) -> tuple[bool, ...]:
+    """Which nodes of the arguments are among others."""
+    return tuple(coat.node in history for p in values for coat in seen_inside(p))
+
+
+def births(found: Pattern, asked: Iterable[tuple[Tape, ...]]) -> tuple[int, ...]:
+    """The ranks of births of the tapes of arguments and of stacks."""
     return ranks(tape.birth for tapes in (found.tapes, *asked) for tape in tapes)

@@ -10,10 +10,11 @@ from typing import Any
 
 from nestgrad.compiled.call import Call, Held
 from nestgrad.compiled.choice import chosen, compiler, known
-from nestgrad.compiled.entry import Entry, traced
+from nestgrad.compiled.entry import Entry
 from nestgrad.compiled.guards import Guards
 from nestgrad.compiled.signature import FLAT, pattern
 from nestgrad.compiled.telling import difference
+from nestgrad.compiled.tracing import traced
 from nestgrad.errors import NestgradError, TraceError
 from nestgrad.func.home import OF, home
 from nestgrad.func.run import as_leaf
