@@ -5,6 +5,7 @@ and need not keep what a derivative would need.
 """
 
 from nestgrad.compiled.passes.collecting import collected
+from nestgrad.compiled.passes.factoring import factored
 from nestgrad.compiled.passes.folding import folded
 from nestgrad.compiled.passes.fusing import fused
 from nestgrad.compiled.passes.pruning import pruned
@@ -32,4 +33,4 @@ def optimized(program: Program) -> Program:
     merge_constants(code)
     code = Walk(code, _LOCAL, key).run()
     code = collected(code)
-    return fused(folded(code)).program(program)
+    return fused(factored(folded(code))).program(program)

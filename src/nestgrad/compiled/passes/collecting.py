@@ -11,9 +11,11 @@ something that is no sum: the terms of a sum are rounded, and cancel as much as 
 exact, is an atom, and so is a sum that is squared, as a residual is. Products of different sums are expanded only if that leaves a quarter
 of the program, as it does in derivatives of high order; and even then no sum of which two terms are plain values, as ``x - mean``.
 
-Values: what is finite stays finite, unless something overflows, and differs in rounding. What is NaN or infinite stays not finite, but
-one may become the other. ``mul0`` and its like, which are 0 where a factor is 0 whatever the other factor is, become products where the
-other factor cannot be infinite or NaN unless the first is, as ``exp(sin(x))`` cannot; elsewhere they stay.
+Values: what is finite stays finite, unless something overflows or an input is infinite, and differs in rounding. So no sum is expanded by
+what may be infinite, as a logarithm: where ``p - q`` multiplies it, ``p`` and ``q`` would give infinity minus infinity. What is NaN or
+infinite stays so, but one may become the other, and what saturates makes a number of infinity. ``mul0`` and its like, which are 0 where a
+factor is 0 whatever the other factor is, become products where the other factor cannot be infinite or NaN unless the first is, as
+``exp(sin(x))`` cannot; elsewhere they stay.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +24,7 @@ from math import isfinite, prod
 from typing import Any
 
 from nestgrad.compiled.passes import ranges
-from nestgrad.compiled.passes.polynomials import ATOMS, BITS, HIGH, ONES, Polynomial, Writer, content, factors, multiplied, plus
+from nestgrad.compiled.passes.polynomials import ATOMS, BITS, EXPONENT, HIGH, ONES, Polynomial, Writer, content, factors, multiplied, plus
 from nestgrad.compiled.passes.ranges import Range
 from nestgrad.compiled.passes.rewriting import Code, Walk, number, swept
 from nestgrad.compiled.passes.sharing import key
@@ -94,6 +96,8 @@ class Collecting:
         self.exact = 0  # the bits of atoms that are inputs, constants, or sums of such
         self.numbers: dict[Variable, int] = {}
         self.given = set(code.inputs) | set(code.constants)
+        self.infinite: set[Any] = set()  # values that may be infinite though what they are made of is not
+        self.wild = 0  # the bits of the atoms that may be
         self.twice: dict[int, int] = {}
         self.rows: dict[Any, Variable] = {}  # products of a uniform column and a row
         self.shape: tuple[int, ...] = ()  # of the answer that is being expanded
@@ -154,6 +158,8 @@ class Collecting:
         out = self.walk.place(Instruction(step.op, tuple(operands), step.params, step.out))
         if out is not step.out:
             self.walk.new[step.out] = out
+        if step.op not in _FINITE or any(a in self.infinite for a in operands):
+            self.infinite.add(out)
         if step.op in _PRODUCTS and self.walk.uniform(step.operands[0]):
             self.rows.setdefault((step.operands[1], step.params, out.shape), out)
         if c != 1.0 or monomial:
@@ -262,8 +268,18 @@ class Collecting:
             self.atoms.append(v)
             if v in self.given:
                 self.exact |= 1 << BITS * k
-            self.ranges.append(known or (inside and step and ranges.function(step.op.name, inside, k)) or ranges.free(k))
+            found = known or (inside and step and ranges.function(step.op.name, inside, k)) or ranges.free(k)
+            self.ranges.append(found)
+            if v in self.infinite and not (isfinite(found.low) and isfinite(found.high)):
+                self.wild |= EXPONENT << BITS * k
         return 1 << BITS * self.numbers[v]
+
+    def part(self, p: Polynomial) -> int:
+        """The monomial of what a polynomial is, written."""
+        v = self.writer.write(p)[1]
+        if v not in self.numbers and any(m & self.wild for m in p):
+            self.infinite.add(v)
+        return self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial(p, self.ranges))
 
     def op(self, name: str, *operands: Any, params: tuple[Any, ...] = ()) -> Any:
         """One more instruction."""
@@ -274,15 +290,12 @@ class Collecting:
         if len(p) == 1:
             return p
         c, common, rest = content(p)
-        v = self.writer.written(rest)
-        return {common + (self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial(rest, self.ranges))): c}
+        return {common + self.part(rest): c}
 
     def whole(self, p: Polynomial) -> tuple[float, int]:
         """``(c, monomial)`` with a monomial of one atom, ``c`` times which is the polynomial."""
         ((m, c),) = self.single(p).items()
-        if len(factors(m)) > 1:
-            m = self.atom(self.writer.write({m: 1.0})[1], ranges.polynomial({m: 1.0}, self.ranges))
-        return c, m
+        return c, self.part({m: 1.0}) if len(factors(m)) > 1 else m
 
     # arithmetic
 
@@ -312,7 +325,7 @@ class Collecting:
 
     def factors(self, ps: Sequence[Polynomial]) -> list[Polynomial]:
         """The factors of a product as they are to be expanded: which of them as sums, and which as atoms."""
-        kept = [p for p in ps if len(p) > 1 and not _low(p)]
+        kept = [p for p in ps if len(p) > 1 and not _low(p) and not any(self.wild & m for q in ps if q is not p for m in q)]
         if len(kept) > 1:
             if not self.deep or prod(map(len, kept)) > self.terms:
                 kept = [max(kept, key=len)]
@@ -330,9 +343,9 @@ class Collecting:
         c, m = self.whole(p)
         ((k, _),) = factors(m)
         v = self.op("reciprocal", self.atoms[k])
-        if v not in self.numbers:
-            m = self.atom(v, ranges.function("reciprocal", self.ranges[k], len(self.atoms)))
-        return {self.atom(v) * -n: c**n}
+        self.infinite.add(v)
+        found = self.atom(v) if v in self.numbers else self.atom(v, ranges.function("reciprocal", self.ranges[k], len(self.atoms)))
+        return {found * -n: c**n}
 
     def guarded(self, guards: int, *ps: Polynomial | None, c: float = 1.0) -> Polynomial | None:
         """A product that is 0 where one of the first few factors is 0, if no other factor can be infinite or NaN there."""
@@ -357,6 +370,9 @@ class Collecting:
         if m not in self.twice:
             double = self.op("scale", self.atoms[k], params=(2.0,))
             self.twice[m] = self.atom(double, ranges.polynomial({m: 2.0}, self.ranges))
+            if m & self.wild:
+                self.wild |= EXPONENT * self.twice[m]
+                self.infinite.add(v)
         return {self.atom(v) if v in self.numbers else self.atom(v, ranges.polynomial({0: 1.0, 2 * m: -1.0}, self.ranges)): 1.0}
 
 
@@ -413,6 +429,9 @@ _EXPANDED: dict[str, Callable[..., Polynomial | None]] = {
     "quotient00": _quotient00,
     "power0": _power0,
 }
+_FINITE = frozenset(op for op in TABLE.values() if op.kind in (Kind.LINEAR, Kind.BILINEAR) or op.name == "linear")
+"""Ops that make nothing infinite of what is finite."""
+
 _PRODUCTS = (TABLE["matmul"], TABLE["product"])
 _ARITHMETIC = {TABLE[name]: rule for name, rule in _EXPANDED.items()}
 """By ops, from operands and parameters to polynomials."""

@@ -11,7 +11,7 @@ Only where nobody else reads what is in between.
 
 from typing import Any
 
-from nestgrad.compiled.passes.rewriting import Code, Rules, Walk, number
+from nestgrad.compiled.passes.rewriting import Code, Rules, Walk, number, only
 from nestgrad.compiled.passes.sharing import key
 from nestgrad.levels.traced.program import Instruction
 
@@ -25,21 +25,15 @@ def fused(code: Code) -> Code:
     return walk.run()
 
 
-def _only(w: Walk, v: Any, *names: str) -> Instruction | None:
-    """The instruction that defines ``v``, if it is one of these ops on arrays of one dtype, and nobody else reads ``v``."""
-    step = w.source(v, *names)
-    return step if step is not None and w.reads.get(v) == 1 and w.plain(step) else None
-
-
 @FUSING.on("mul")
 def product_with_the_slope_of_tanh(w: Walk, step: Instruction) -> Any:
     """``g (1 - y y)``."""
     if not w.plain(step):
         return None
     for g, s in (step.operands, step.operands[::-1]):
-        slope = _only(w, s, "sub")
+        slope = only(w, s, "sub")
         if slope and slope.operands[0].__class__ is float and slope.operands[0] == 1.0:
-            inside = _only(w, slope.operands[1], "square")
+            inside = only(w, slope.operands[1], "square")
             if inside:
                 return w.instead(step, "tanh_vjp", (g, inside.operands[0]))
     return None
@@ -55,11 +49,11 @@ def product_with_itself(w: Walk, step: Instruction) -> Any:
 @FUSING.on("scale")
 def product_of_three(w: Walk, step: Instruction) -> Any:
     """``c x y z``."""
-    outer = _only(w, step.operands[0], "mul")
+    outer = only(w, step.operands[0], "mul")
     if not outer or any(number(a) for a in outer.operands):
         return None
     for pair, z in (outer.operands, outer.operands[::-1]):
-        inner = _only(w, pair, "mul")
+        inner = only(w, pair, "mul")
         if inner and not any(number(a) for a in inner.operands):
             return w.instead(step, "triple", (*inner.operands, z), step.params)
     return None
@@ -73,10 +67,10 @@ def sum_with_a_product(w: Walk, step: Instruction) -> Any:
     for p, z in (step.operands, step.operands[::-1]):
         if number(z):
             continue
-        product = _only(w, p, "mul")
+        product = only(w, p, "mul")
         if product and not any(number(a) for a in product.operands):
             return w.instead(step, "mul_add", (*product.operands, z))
-        product = _only(w, p, "matmul", "product")
+        product = only(w, p, "matmul", "product")
         if product and not any(product.params) and z.shape == step.out.shape[-1:] and len(step.out.shape) > 1:
             return w.instead(step, "linear", (*product.operands, z))
     return None

@@ -14,7 +14,9 @@ BITS = 8
 ATOMS = 500
 """How many atoms there may be."""
 
-_ALL = (1 << BITS) - 1
+EXPONENT = (1 << BITS) - 1
+"""The bits of an exponent."""
+
 ONES = sum(1 << BITS * k for k in range(ATOMS + 16))
 HIGH = ONES << BITS - 1
 """The lowest bits of all exponents; and the highest, of those that are too high."""
@@ -25,9 +27,9 @@ def factors(monomial: int) -> list[tuple[int, int]]:
     found = []
     while monomial:
         k = ((monomial & -monomial).bit_length() - 1) // BITS
-        e = (monomial >> (BITS * k)) & _ALL
+        e = (monomial >> (BITS * k)) & EXPONENT
         found.append((k, e))
-        monomial &= ~(_ALL << (BITS * k))
+        monomial &= ~(EXPONENT << (BITS * k))
     return found
 
 
@@ -120,8 +122,8 @@ class Writer:
             parts: list[Polynomial] = []
             while len(p) > 1 and (k := _first(p)) is not None:
                 shift = BITS * k
-                parts.append({m: c for m, c in p.items() if (m >> shift) & _ALL})
-                p = {m: c for m, c in p.items() if not (m >> shift) & _ALL}
+                parts.append({m: c for m, c in p.items() if (m >> shift) & EXPONENT})
+                p = {m: c for m, c in p.items() if not (m >> shift) & EXPONENT}
             parts += [{m: c} for m, c in p.items()]
             self._written[key] = self._total([self.write(part, absorb=True) for part in parts])
         return self._written[key]
@@ -182,7 +184,7 @@ def content(p: Polynomial) -> tuple[float, int, Polynomial]:
     common = 0
     for k, _ in factors(everywhere):
         shift = BITS * k
-        common += min([(m >> shift) & _ALL for m in p]) << shift
+        common += min([(m >> shift) & EXPONENT for m in p]) << shift
     sizes = {abs(c) for c in p.values()}
     if len(sizes) == 1:
         (c,) = sizes

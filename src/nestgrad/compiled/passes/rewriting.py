@@ -6,7 +6,7 @@ forward. A walk takes time in proportion to the number of instructions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import copysign, isnan, prod
 from typing import Any
 
@@ -47,7 +47,8 @@ class Code:
 
     def program(self, program: Program) -> Program:
         """The code as a program of the same inputs."""
-        return program.rewritten(self.steps, self.outputs, self.constants.items())
+        made = program.rewritten(self.steps, self.outputs, self.constants.items())
+        return replace(made, ties=(frozenset(),) * len(made.outputs))  # which are for levels
 
     def reads(self) -> dict[Variable, int]:
         """How often each variable is read, by instructions and as an output."""
@@ -103,7 +104,10 @@ class Walk:
     Args:
         code: What to rewrite.
         rules: By which rules.
-        shared: What finds an instruction that computes the same, or ``None``: then nothing is shared.
+        shared: What instructions that compute the same have in common, or ``None`` for one that is to be left alone.
+
+    Attributes:
+        reads: How often the variables of the code are read, for rules that ask ``only``.
     """
 
     def __init__(self, code: Code, rules: Rules, shared: Callable[[Instruction], Any] | None = None) -> None:
@@ -201,6 +205,12 @@ class Walk:
         v = Variable(-1, like.shape, like.dtype)
         self.code.constants[v] = array
         return v
+
+
+def only(w: Walk, v: Any, *names: str) -> Instruction | None:
+    """The instruction that defines ``v``, if it is one of these ops on arrays of one dtype, and nobody else reads ``v``."""
+    step = w.source(v, *names)
+    return step if step is not None and w.reads.get(v) == 1 and w.plain(step) else None
 
 
 def swept(code: Code) -> Code:
