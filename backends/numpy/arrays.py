@@ -93,16 +93,16 @@ class Arrays(Backend):
 
     @writes()
     def linear(self, x: Value, w: Value, bias: Value, out: Value = None) -> Value:
-        lead, m = x.shape[:-1], w.shape[-1]
-        into = out if out is not None and out.shape == (*lead, m) else None  # a bias may have more axes
         if x.ndim == 2:
-            product = x.dot(w, into)
+            product = x.dot(w, out if out is not None and out.ndim == 2 and len(out) == len(x) else None)
         else:  # one product of matrices instead of one per leading index
+            lead, m = x.shape[:-1], w.shape[-1]
             rows = math.prod(lead)
-            product = x.reshape(rows, x.shape[-1]).dot(w, None if into is None else into.reshape(rows, m)).reshape(*lead, m)
+            into = out.reshape(rows, m) if out is not None and out.shape == (*lead, m) else None
+            product = x.reshape(rows, x.shape[-1]).dot(w, into).reshape(*lead, m)
         if bias.shape == product.shape[-1:] and bias.dtype == product.dtype:
             return np.add(product, bias, product)
-        return np.add(product, bias, out)
+        return np.add(product, bias, out)  # a bias may have more axes than the product
 
     def einsum(self, *xs: Value, subscripts: str) -> Value:
         small = sum(x.size for x in xs) < 512  # there the plain loop of NumPy beats the way over a product of matrices
