@@ -15,7 +15,7 @@ from nestgrad.levels.reverse.node import Tracked, leaves, make
 from nestgrad.levels.reverse.several import several
 from nestgrad.levels.taylor import Series, coefficients, series
 from nestgrad.levels.traced.program import Program
-from nestgrad.levels.traced.wire import recorded
+from nestgrad.levels.traced.recording import recorded
 from nestgrad.levels.watching import called, watched
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import SPECIAL, Op

@@ -20,8 +20,9 @@ from nestgrad.levels.marks import NONE, Marks
 from nestgrad.levels.reverse.node import Node, Tracked, tracked
 from nestgrad.levels.traced.cutting import CUT, Variant, uncut
 from nestgrad.levels.traced.program import Compiler, Program, Variable, behind
+from nestgrad.levels.traced.recording import Recording
 from nestgrad.levels.traced.standing import InsideTape, seen_inside
-from nestgrad.levels.traced.wire import Recording, Wire, identity_of, wire
+from nestgrad.levels.traced.wire import Wire, identity_of, wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import TraceError
 from nestgrad.levels.level import Level
 from nestgrad.levels.traced.program import Program
-from nestgrad.levels.traced.wire import Recording
+from nestgrad.levels.traced.recording import Recording
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor

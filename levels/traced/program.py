@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nestgrad.errors import TraceError
-from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import constant, tied
 from nestgrad.levels.explain import NATIVE
 from nestgrad.levels.marks import Marks
+from nestgrad.levels.traced.printing import array, shown, typed
 from nestgrad.levels.watching import here
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import Kind, Op, Rule
@@ -151,7 +151,7 @@ class Program:
         """
         given = len(self.inputs) - len(self.captured)
         lines = [f"{'input' if k < given else 'captured'} {v.typed}" for k, v in enumerate(self.inputs)]
-        lines += [f"{v.typed} = {_array(self.base, value)}" for v, value in self.constants]
+        lines += [f"{v.typed} = {array(self.base, value)}" for v, value in self.constants]
         lines += [str(instruction) for instruction in self.instructions]
         return "\n".join([*lines, f"return {', '.join(map(str, self.outputs))}"])
 
@@ -288,27 +288,3 @@ def behind(
         stack += [p for p in parents if p not in found]
         found.update(parents)
     return found
-
-
-def shown(value: Any) -> str:
-    """A parameter as text; index arrays as lists, dtypes by their names."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, slice):
-        return ":".join("" if part is None else str(part) for part in (value.start, value.stop, value.step)).removesuffix(":") or ":"
-    if hasattr(value, "tolist") and hasattr(value, "shape"):
-        return str(value.tolist())
-    return str(value).removeprefix("torch.") if not isinstance(value, (str, float)) else repr(value)
-
-
-def typed(dtype: Any, shape: tuple[int, ...]) -> str:
-    """``"float64[2, 3]"``."""
-    return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"
-
-
-def _array(base: Any, value: Any) -> str:
-    """A constant as text: its numbers where they are few."""
-    if isinstance(value, Coat):
-        return "constant"
-    array = base.to_numpy(value)
-    return f"constant {array.tolist()}" if array.size <= 8 else f"constant of {array.size} numbers"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.levels.base import Tape, now
 from nestgrad.levels.coats import worn
 from nestgrad.levels.reverse.node import Tracked
-from nestgrad.levels.traced.wire import TraceTape
+from nestgrad.levels.traced.recording import TraceTape
 
 if TYPE_CHECKING:
     from nestgrad.levels.traced.inside import Inside

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nestgrad.errors import BackendError, TraceError
 from nestgrad.functions.create import base_of, sizes_of
 from nestgrad.levels.marks import NONE
-from nestgrad.levels.traced.wire import recording_now
+from nestgrad.levels.traced.recording import recording_now
 from nestgrad.tensor.handle import Operand, make
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import nestgrad as ng
 from nestgrad.compiled.passes.rewriting import Code
 from nestgrad.levels.traced.program import Program
-from nestgrad.levels.traced.wire import recorded
+from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.samples import Sample
 from nestgrad.ops.table import TABLE, Op
 

@@ -21,7 +21,7 @@ from nestgrad.func.run import as_leaf
 from nestgrad.func.trees import flatten
 from nestgrad.levels.coats import bare
 from nestgrad.levels.marks import NONE
-from nestgrad.levels.traced.wire import recording_now
+from nestgrad.levels.traced.recording import recording_now
 from nestgrad.tensor.handle import Handle, default_backend
 
 MOST = 64

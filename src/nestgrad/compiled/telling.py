@@ -3,7 +3,7 @@
 from typing import Any
 
 from nestgrad.func.trees import places, shown
-from nestgrad.levels.traced.program import typed
+from nestgrad.levels.traced.printing import typed
 
 
 def difference(old: Any, new: Any) -> str:

@@ -9,7 +9,7 @@ from nestgrad.backends.derived import Derived
 from nestgrad.levels.base import Tape
 from nestgrad.levels.forward import dual, split
 from nestgrad.levels.traced.program import Instruction, Program, Variable
-from nestgrad.levels.traced.wire import recorded
+from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import TABLE, Kind
 

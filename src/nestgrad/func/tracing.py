@@ -12,7 +12,7 @@ from nestgrad.levels.base import running
 from nestgrad.levels.marks import NONE, join
 from nestgrad.levels.traced.call import invoke
 from nestgrad.levels.traced.program import Program
-from nestgrad.levels.traced.wire import Recording
+from nestgrad.levels.traced.recording import Recording
 from nestgrad.tensor import Tensor
 from nestgrad.tensor.handle import Handle, is_scalar, make, meet
 
