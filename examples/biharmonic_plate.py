@@ -1,6 +1,7 @@
 """The bending of a square plate under an even load, Delta^2 w = 1: an equation of fourth order, solved in one step.
 
     python examples/biharmonic_plate.py
+    python examples/biharmonic_plate.py --jit
     python examples/biharmonic_plate.py --features 1000 --tolerance 5e-8 --out plate.png
 
 The plate is [-1/2, 1/2]^2; load and stiffness are 1. On its edges w = 0; a simply supported plate may turn there, w_nn = 0, a clamped one
@@ -20,8 +21,10 @@ its square w_n = 0.
 import argparse
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 
 import nestgrad as ng
@@ -30,6 +33,7 @@ from nestgrad.func import vmap
 
 Array = NDArray[np.float64]
 Field = Callable[[ng.Tensor], ng.Tensor]
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 CLAMPED_CENTRE = 0.0012653191
 """The deflection of the clamped plate in the middle, for which there is no closed form: by polynomials of degree 26, of least energy.
@@ -62,11 +66,11 @@ def quadrature(n: int) -> tuple[Array, Array, Array, Array]:
     return np.stack([x[inside], y[inside]], axis=1), weight, np.stack([np.full(n, 0.5), nodes], axis=1), weights
 
 
-def simply_supported(phi: Field, n: int) -> Array:
+def simply_supported(phi: Field, n: int, wrap: Wrapper) -> Array:
     """The coefficients that leave least of the equation inside and of w_nn on the edges."""
     points, weight, edge, along_edge = quadrature(n)
-    inside = np.sqrt(weight)[:, None] * pde.biharmonic(phi)(points).numpy()
-    turning = np.sqrt(along_edge)[:, None] * pde.directional(phi, 0, order=2)(edge).numpy()
+    inside = np.sqrt(weight)[:, None] * wrap(pde.biharmonic(phi))(points).numpy()
+    turning = np.sqrt(along_edge)[:, None] * wrap(pde.directional(phi, 0, order=2))(edge).numpy()
     matrix = np.concatenate([inside, turning])
     load = np.concatenate([np.sqrt(weight), np.zeros(n)])
     size = np.linalg.norm(matrix, axis=0)  # columns of one length: how large a feature is says nothing
@@ -74,10 +78,10 @@ def simply_supported(phi: Field, n: int) -> Array:
     return found
 
 
-def clamped(phi: Field, n: int) -> Array:
+def clamped(phi: Field, n: int, wrap: Wrapper) -> Array:
     """The coefficients of least energy: |A c|^2 / 2 - b c, with the Laplacians in A and the integrals of the features in b."""
     points, weight, _, _ = quadrature(n)
-    matrix = np.sqrt(weight)[:, None] * pde.laplacian(phi)(points).numpy()
+    matrix = np.sqrt(weight)[:, None] * wrap(pde.laplacian(phi))(points).numpy()
     size = np.linalg.norm(matrix, axis=0)
     _, s, v = np.linalg.svd(matrix / size, full_matrices=False)
     v = v[s > 1e-10 * s[0]] / s[s > 1e-10 * s[0], None]  # beyond, features are the same to rounding
@@ -151,12 +155,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the hidden layer (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-7, help="relative error that must be reached (default: %(default)s)")
     parser.add_argument("--out", help="file for a picture")
+    speed_up.option(parser)
     options = parser.parse_args()
 
-    def deflection(solve: Callable[[Field, int], Array], power: int) -> Field:
+    def deflection(solve: Callable[[Field, int, Wrapper], Array], power: int) -> Field:
         began = time.perf_counter()
         phi = features(options.features, power, options.seed)
-        c = ng.tensor(solve(phi, options.points))
+        c = ng.tensor(solve(phi, options.points, ng.jit if options.jit else lambda f: f))
         name = solve.__name__.replace("_", " ")
         print(f"{name}: {(phi(middle) @ c).item():.11f} in the middle, found in {time.perf_counter() - began:.1f} s")
         return lambda p: phi(p) @ c
@@ -173,6 +178,9 @@ def main() -> None:
         "clamped plate in the middle": deflection(clamped, power=2)(middle).item() / CLAMPED_CENTRE - 1,
     }
     print("relative errors: " + ", ".join(f"{name} {abs(error):.1e}" for name, error in errors.items()))
+    if options.jit:
+        biharmonic = pde.biharmonic(features(options.features, 1, options.seed))
+        speed_up.tell("biharmonic of all features", biharmonic, ng.jit(biharmonic), ng.tensor(quadrature(options.points)[0]))
     if options.out:
         picture(options.out, w)
     error = max(map(abs, errors.values()))

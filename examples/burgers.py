@@ -1,6 +1,7 @@
 """Burgers' equation by a neural network: u_t + u u_x = nu u_xx on [-1, 1] x [0, 1], u(x, 0) = -sin(pi x), u(-1, t) = u(1, t) = 0.
 
     python examples/burgers.py
+    python examples/burgers.py --jit
     python examples/burgers.py --nu 0.00318309886 --points 2000 --steps 5000 --tolerance 5e-3 --out shock.png
 
 The equation reads as on paper (``residual``). Three levels hold three derivatives: u_x and u_t use up the outermost, u_xx the one under
@@ -14,11 +15,11 @@ from typing import Any
 
 import mlp
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import nestgrad as ng
-from nestgrad.backends import Backend
 from nestgrad.levels import Autodiff
 
 try:
@@ -27,6 +28,8 @@ except ImportError:  # only the bar is missed
     tqdm = None
 
 Array = NDArray[np.float64]
+
+Evaluate = Callable[[ng.Tensor, ng.Tensor, ng.Tensor], tuple[ng.Tensor, ng.Tensor]]
 
 WIDTHS = (2, 20, 20, 20, 1)
 
@@ -57,18 +60,28 @@ def points(n: int, seed: int) -> tuple[Array, Array, Array]:
     return x, t[:, None], 0.1 + 2.7 * z**2  # dx/dz: with it the mean over the points is the mean over the square
 
 
-def solve(backend: Backend, nu: float, n: int, steps: int, seed: int) -> tuple[Callable[[Array, Array], Array], int]:
-    """Train the network; the solution as a function of arrays x and t, and how often the loss was evaluated."""
-    S = Autodiff(Autodiff(Autodiff(backend)))
-    where_x, where_t, weight = points(n, seed)
-    x, t = S.tensor(where_x, requires_grad=True), S.tensor(where_t, requires_grad=True)
+def training(S: Autodiff, nu: float, n: int, seed: int) -> tuple[Evaluate, tuple[ng.Tensor, ng.Tensor, ng.Tensor]]:
+    """Loss and gradient as a function of the parameters, x and t; and these where the training starts."""
+    x, t, weight = points(n, seed)
+    weights = S.tensor(weight)
+
+    def evaluate(theta: ng.Tensor, x: ng.Tensor, t: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+        r = residual(theta, x, t, nu)
+        loss = (weights * r * r).mean()
+        return loss.detach(), theta.grad(loss.backward()).detach()  # numbers: nobody differentiates them once more
+
+    theta = mlp.init(WIDTHS, np.random.default_rng(seed))
+    return evaluate, (S.tensor(theta, requires_grad=True), S.tensor(x, requires_grad=True), S.tensor(t, requires_grad=True))
+
+
+def solve(S: Autodiff, evaluate: Evaluate, start: tuple[ng.Tensor, ng.Tensor, ng.Tensor], steps: int) -> tuple[Array, int]:
+    """Train the network; its parameters, and how often the loss was evaluated."""
+    theta, x, t = start
     bar: Any = tqdm(total=steps, unit="step", disable=None) if tqdm else None  # None: no bar where nobody watches
 
     def loss_and_gradient(parameters: Array) -> tuple[float, Array]:
-        theta = S.tensor(parameters, requires_grad=True)
-        r = residual(theta, x, t, nu)
-        loss = (weight * r * r).mean()
-        return loss.item(), theta.grad(loss.backward()).numpy()
+        loss, gradient = evaluate(S.tensor(parameters, requires_grad=True), x, t)
+        return loss.item(), gradient.numpy()
 
     def after_step(intermediate_result: Any) -> None:
         if bar is not None:
@@ -77,17 +90,16 @@ def solve(backend: Backend, nu: float, n: int, steps: int, seed: int) -> tuple[C
 
     # Tolerances of 0: an ill-conditioned loss improves by little for long. maxcor is how many steps the Hessian is made of.
     options = {"maxiter": steps, "maxfun": 10 * steps, "maxcor": 50, "ftol": 0, "gtol": 0}
-    start = mlp.init(WIDTHS, np.random.default_rng(seed))
-    found = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options, callback=after_step)
+    found = minimize(loss_and_gradient, theta.numpy(), jac=True, method="L-BFGS-B", options=options, callback=after_step)
     if bar is not None:
         bar.close()
+    return found.x, found.nfev
 
-    def solution(x: Array, t: Array) -> Array:
-        column = S.tensor(x.reshape(-1, 1)), S.tensor(t.reshape(-1, 1))
-        values: Array = trial(S.tensor(found.x), *column).numpy()
-        return values.reshape(x.shape)
 
-    return solution, found.nfev
+def solution(S: Autodiff, theta: Array, x: Array, t: Array) -> Array:
+    """The network with these parameters, at arrays of points."""
+    values: Array = trial(S.tensor(theta), S.tensor(x.reshape(-1, 1)), S.tensor(t.reshape(-1, 1))).numpy()
+    return values.reshape(x.shape)
 
 
 def exact(x: Array, t: Array, nu: float, n: int = 100) -> Array:
@@ -148,6 +160,7 @@ def command_line(steps: int, tolerance: float, out: str) -> argparse.ArgumentPar
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn at random (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=tolerance, help="relative error that must be reached (default: %(default)s)")
     parser.add_argument("--out", default=out, help="file for the picture (default: %(default)s)")
+    speed_up.option(parser)
     return parser
 
 
@@ -172,14 +185,18 @@ def main() -> None:
     """Solve, compare, draw."""
     options = command_line(steps=1000, tolerance=1e-3, out="burgers.png").parse_args()
 
+    S = Autodiff(Autodiff(Autodiff(ng.get_backend(options.backend, dtype="float64"))))
+    evaluate, start = training(S, options.nu, options.points, options.seed)
+    jitted = ng.jit(evaluate)
     began = time.perf_counter()
-    backend = ng.get_backend(options.backend, dtype="float64")
-    solution, evaluations = solve(backend, options.nu, options.points, options.steps, options.seed)
+    theta, evaluations = solve(S, jitted if options.jit else evaluate, start, options.steps)
     seconds = time.perf_counter() - began
     print(f"{evaluations} evaluations in {seconds:.1f} s, {1e3 * seconds / evaluations:.1f} ms each")
+    if options.jit:
+        speed_up.tell("loss and gradient", evaluate, jitted, *start)
 
     x, t, right = grid(options.nu)
-    u = solution(x, t)
+    u = solution(S, theta, x, t)
     error = float(np.linalg.norm(u - right) / np.linalg.norm(right))
     picture(options.out, x, t, u, right, heading(options.nu, error))
     conclude(error, options)

@@ -1,6 +1,7 @@
 """Burgers' equation to more than six digits: the network of burgers.py, trained by Levenberg-Marquardt steps in place of L-BFGS.
 
     python examples/burgers_gauss_newton.py
+    python examples/burgers_gauss_newton.py --jit
     python examples/burgers_gauss_newton.py --nu 0.00318309886 --points 4000 --tolerance 1e-5 --no-compare --out shock.png
 
 L-BFGS sees the loss as one number. It is a sum of squares, |r(p)|^2 with a residual r_i for each point, and the Jacobian J of r by all
@@ -17,12 +18,14 @@ of J is a gradient through all of this, and vmap makes one pass of all rows; r''
 import argparse
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import mlp
 import numpy as np
+import speed_up
 from burgers import WIDTHS, command_line, conclude, draw_error, grid, heading, trial
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -30,10 +33,12 @@ from scipy.optimize import minimize
 
 import nestgrad as ng
 from nestgrad.backends import Backend
+from nestgrad.compiled import Jitted
 from nestgrad.func import call, jvp, taylor, trace, value_and_grad, vmap
 
 Array = NDArray[np.float64]
 SIZE = mlp.init(WIDTHS, np.random.default_rng(0)).size
+Function = Callable[..., Any]
 History = list[tuple[float, Array]]
 """Parameters on the way, and after how many seconds they were reached."""
 
@@ -63,10 +68,10 @@ class Residuals:
     """The residuals at all points as a function of the parameters, and its derivatives: arrays in, arrays out.
 
     The sum of their squares is the mean of the squared residual over the square. What a call computes is written down once, as a program
-    in which no derivative is left.
+    in which no derivative is left. ``wrap`` may do more for the functions that run these programs: ``nestgrad.jit`` optimises them.
     """
 
-    def __init__(self, backend: Backend, nu: float, n: int) -> None:
+    def __init__(self, backend: Backend, nu: float, n: int, wrap: Callable[[Function], Function] = lambda f: f) -> None:
         x, t, weight = (backend.tensor(points) for points in gauss_points(n))
         scale = weight.sqrt()
         theta = backend.tensor(np.zeros(SIZE))
@@ -81,29 +86,33 @@ class Residuals:
             found = vmap(of_one, in_axes=(None, 0, 0, 0), chunk_size=1000)(theta, *(p.reshape(-1, 1, 1) for p in (x, t, scale)))
             return found
 
-        self.values = trace(at_all)(theta)
-        self.rows = trace(rows)(theta)
-        self.curvature = trace(lambda theta, step: 2.0 * taylor(at_all, theta, step, order=2)[2])(theta, theta)
-        self.slope = trace(value_and_grad(lambda theta: (at_all(theta) ** 2).sum()))(theta)
+        def written_down(f: Function, *at: ng.Tensor) -> Function:
+            return wrap(partial(call, trace(f)(*at)))
+
+        self.tensor = backend.tensor
+        self.values = written_down(at_all, theta)
+        self.rows = written_down(rows, theta)
+        self.curvature = written_down(lambda theta, step: 2.0 * taylor(at_all, theta, step, order=2)[2], theta, theta)
+        self.slope = written_down(value_and_grad(lambda theta: (at_all(theta) ** 2).sum()), theta)
 
     def __call__(self, theta: Array) -> Array:
         """Shape (n,)."""
-        found: Array = call(self.values, theta).numpy()
+        found: Array = self.values(self.tensor(theta)).numpy()
         return found
 
     def linearized(self, theta: Array) -> tuple[Array, Array]:
         """The residuals, and their Jacobian, of shape (n, parameters)."""
-        r, jacobian = call(self.rows, theta)
+        r, jacobian = self.rows(self.tensor(theta))
         return r.numpy(), jacobian.numpy()
 
     def second(self, theta: Array, step: Array) -> Array:
         """The second derivative along ``step``: r''[d, d]."""
-        found: Array = call(self.curvature, theta, step).numpy()
+        found: Array = self.curvature(self.tensor(theta), self.tensor(step)).numpy()
         return found
 
     def loss_and_gradient(self, theta: Array) -> tuple[float, Array]:
         """The sum of squares, and its gradient: all that L-BFGS wants to know."""
-        loss, gradient = call(self.slope, theta)
+        loss, gradient = self.slope(self.tensor(theta))
         return loss.item(), gradient.numpy()
 
 
@@ -197,12 +206,16 @@ def main() -> None:
     parser.add_argument("--compare", action=argparse.BooleanOptionalAction, default=True, help="give L-BFGS as many seconds")
     options = parser.parse_args()
 
-    r = Residuals(ng.get_backend(options.backend, dtype="float64"), options.nu, options.points)
+    backend = ng.get_backend(options.backend, dtype="float64")
+    plain = Residuals(backend, options.nu, options.points)
+    r = Residuals(backend, options.nu, options.points, wrap=ng.jit) if options.jit else plain
     start = mlp.init(WIDTHS, np.random.default_rng(options.seed))
     path = gauss_newton(r, start, options.steps)
     histories = {"Levenberg-Marquardt": path}
     (seconds, theta), steps = path[-1], len(path) - 1
     print(f"{steps} steps in {seconds:.1f} s, {1e3 * seconds / max(steps, 1):.0f} ms each, for {theta.size} parameters")
+    if isinstance(r.rows, Jitted):
+        speed_up.tell("Jacobian", plain.rows, r.rows, backend.tensor(theta))
 
     x, t, right = grid(options.nu)
     if options.compare:

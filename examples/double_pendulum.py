@@ -9,13 +9,16 @@ v dL/dv - L of the orbit is conserved, it is compared with that of the textbook'
 frequencies of small oscillations.
 
 An orbit takes thousands of accelerations. ``trace`` writes down once what one of them computes: a program of some sixty operations, in
-which no derivative is left.
+which no derivative is left. ``--jit`` runs it optimised, as straight-line code.
 """
 
+import argparse
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
@@ -75,19 +78,33 @@ def frequencies() -> Array:
 
 def main() -> None:
     """Accelerations at a point, four seconds of a wild orbit, and small oscillations."""
+    parser = argparse.ArgumentParser(description="A double pendulum from its Lagrangian.")
+    speed_up.option(parser)
+    options = parser.parse_args()
+
     at = np.array([0.5, -0.3]), np.array([0.7, -1.1])
     program = trace(accelerations)(*at)
-    a = call(program, *at).numpy()
+    plain = partial(call, program)
+    jitted = ng.jit(plain)
+    chosen = jitted if options.jit else plain
+
+    def numbers(q: Array, v: Array) -> Array:
+        found: Array = chosen(ng.tensor(q), ng.tensor(v)).numpy()
+        return found
+
+    a = numbers(*at)
     print(f"accelerations {a[0]:.12f} {a[1]:.12f}, a program of {len(program.instructions)} operations")
     assert np.allclose(a, accelerations_by_hand(*at), rtol=1e-13)
     assert np.allclose(a, accelerations(*map(ng.tensor, at)).numpy(), rtol=1e-14)
 
     start, moments = np.array([2.0, 2.5, 0.0, 0.0]), np.linspace(0.0, 4.0, 41)
-    path = orbit(lambda q, v: call(program, q, v).numpy(), start, moments)
+    path = orbit(numbers, start, moments)
     apart = abs(path - orbit(accelerations_by_hand, start, moments)).max()
     energies = np.array([energy(y[:2], y[2:]) for y in path.T])
     drift = abs(energies - energies[0]).max()
     print(f"energy {energies[0]:.6f} J, conserved to {drift:.0e}; {apart:.0e} away from the textbook's orbit")
+    if options.jit:
+        speed_up.tell("accelerations", plain, jitted, *map(ng.tensor, at), calls=100)
     assert drift < 1e-9
     assert apart < 1e-8  # the motion is chaotic: what rounding and step sizes add grows on the way
 

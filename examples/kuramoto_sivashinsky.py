@@ -1,6 +1,7 @@
 """The Kuramoto-Sivashinsky equation, u_t + u u_x + u_xx + u_xxxx = 0: flame fronts, thin films, the beginning of turbulence.
 
     python examples/kuramoto_sivashinsky.py
+    python examples/kuramoto_sivashinsky.py --jit
     python examples/kuramoto_sivashinsky.py --features 800 --points 26 --out wave.png
 
 Four derivatives in x come from one Taylor series in x, u_t from one pass of forward mode over it (``terms``). Kudryashov's wave solves the
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 
 import nestgrad as ng
@@ -27,6 +29,8 @@ from nestgrad.func import jvp, linearize, taylor, vmap
 Array = NDArray[np.float64]
 Field = Callable[[ng.Tensor, ng.Tensor], ng.Tensor]
 """A function of points x and t of shape (n, 1), with a row for each of them."""
+
+Linearized = Callable[[Sequence[ng.Tensor], ng.Tensor], tuple[ng.Tensor, ng.Tensor]]
 
 K, SPEED = np.sqrt(11 / 19) / 2, 1.0
 END, LAST = 10.0, 2.0
@@ -81,22 +85,27 @@ def conditions(u: Field, n: int) -> Array:
     return 10 * np.concatenate(rows)  # more than the equation: what is wrong there is wrong everywhere
 
 
-def linearized(columns: Sequence[ng.Tensor], w: Array) -> tuple[Array, Array]:
+def linearized(columns: Sequence[ng.Tensor], w: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
     """The residual of the network, a row for each point, and its Jacobian by ``w``, whose columns are pushforwards of features."""
-    r, pushforward = linearize(equation, *(column @ ng.tensor(w) for column in columns))
+    r, pushforward = linearize(equation, *(column @ w for column in columns))
     jacobian = vmap(lambda *feature: pushforward(*feature), in_axes=1, out_axes=1)(*(column[..., None] for column in columns))
-    return r.numpy(), jacobian.numpy()[..., 0]
+    return r, jacobian[..., 0]
 
 
-def solve(phi: Field, n: int, most: int = 20) -> tuple[Array, int]:
+def terms_at_points(phi: Field, n: int) -> tuple[ng.Tensor, ...]:
+    """The terms of all features, which are columns, where the equation is asked for."""
+    (x, _), (t, _) = gauss(3 * n, -END, END), gauss(n, 0, LAST)
+    return terms(phi, ng.repeat(x, n, axis=0), ng.tile(t, (3 * n, 1)))
+
+
+def solve(phi: Field, columns: Sequence[ng.Tensor], n: int, linearized: Linearized = linearized, most: int = 20) -> tuple[Array, int]:
     """The last layer of the network, and the number of Newton's steps."""
-    (x, over_x), (t, over_t) = gauss(3 * n, -END, END), gauss(n, 0, LAST)
-    columns = terms(phi, ng.repeat(x, n, axis=0), ng.tile(t, (3 * n, 1)))
+    (_, over_x), (_, over_t) = gauss(3 * n, -END, END), gauss(n, 0, LAST)
     weight = np.outer(over_x, over_t).reshape(-1, 1)
     known, given = conditions(phi, n), conditions(wave, n)
     w, steps, change = np.zeros((known.shape[1], 1)), 0, 1.0
     while change > 1e-7 and steps < most:
-        r, jacobian = linearized(columns, w)
+        r, jacobian = (found.numpy() for found in linearized(columns, ng.tensor(w)))
         matrix = np.concatenate([weight * jacobian, known])
         left = np.concatenate([weight * r, known @ w - given])
         size = np.linalg.norm(matrix, axis=0)  # columns of one length: how large a feature is says nothing
@@ -138,6 +147,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the hidden layer (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=1e-5, help="relative error that must be reached (default: %(default)s)")
     parser.add_argument("--out", help="file for a picture")
+    speed_up.option(parser)
     options = parser.parse_args()
 
     x, t = np.meshgrid(np.linspace(-END, END, 201), np.linspace(0, LAST, 41), indexing="ij")
@@ -145,13 +155,17 @@ def main() -> None:
     left = abs(equation(*terms(wave, *columns)).numpy()).max()
     print(f"residual of the exact wave at {x.size} points: at most {left:.1e}")
 
+    jitted = ng.jit(linearized)
     began = time.perf_counter()
     phi = features(options.features, options.seed)
-    w, steps = solve(phi, options.points)
+    at_points = terms_at_points(phi, options.points)
+    w, steps = solve(phi, at_points, options.points, jitted if options.jit else linearized)
     seconds = time.perf_counter() - began
     u, right = (phi(*columns).numpy() @ w).reshape(x.shape), wave(*columns).numpy().reshape(x.shape)
     error = np.linalg.norm(u - right) / np.linalg.norm(right)
     print(f"network: relative L2 error {error:.1e} after {steps} Newton steps, {seconds:.1f} s")
+    if options.jit:
+        speed_up.tell("Jacobian", linearized, jitted, at_points, ng.tensor(w))
     if options.out:
         picture(options.out, x, t, u, right)
     assert left < 1e-12

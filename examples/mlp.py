@@ -4,10 +4,12 @@ One vector is what an optimiser wants: SciPy's L-BFGS takes it as it is, and its
 Run as a program, it fits sin(3 x) and checks the second derivative of what it found, N''(x), against the chain rule by hand.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -55,18 +57,31 @@ def curvature_by_hand(layers: Sequence[tuple[Array, Array]], x: Array) -> Array:
 
 def main() -> None:
     """Fit a function, then look at the second derivative of the fit."""
+    parser = argparse.ArgumentParser(description="Fit a function by a small network.")
+    speed_up.option(parser)
+    options = parser.parse_args()
+
     widths = (1, 20, 20, 1)
     S = Autodiff(Autodiff(NumpyBackend()))
     x = S.tensor(np.linspace(-1.0, 1.0, 50)[:, None], requires_grad=True)
     y = np.sin(3.0 * x.numpy())
 
-    def loss_and_gradient(flat: Array) -> tuple[float, Array]:
-        theta = S.tensor(flat, requires_grad=True)
+    def evaluate(theta: ng.Tensor, x: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
         loss = ((apply(theta, widths, x) - y) ** 2).mean()
-        return loss.item(), theta.grad(loss.backward()).numpy()
+        return loss.detach(), theta.grad(loss.backward()).detach()  # numbers: nobody differentiates them once more
+
+    jitted = ng.jit(evaluate)
+    chosen = jitted if options.jit else evaluate
+
+    def loss_and_gradient(flat: Array) -> tuple[float, Array]:
+        loss, gradient = chosen(S.tensor(flat, requires_grad=True), x)
+        return loss.item(), gradient.numpy()
 
     start = init(widths, np.random.default_rng(0))
     fit = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": 300, "ftol": 0, "gtol": 0})
+
+    if options.jit:
+        speed_up.tell("loss and gradient", evaluate, jitted, S.tensor(start, requires_grad=True), x, calls=50)
 
     theta = S.tensor(fit.x)
     curvature = apply(theta, widths, x).wrt(x).wrt(x).numpy()

@@ -1,6 +1,7 @@
 """Poisson's equation in ten dimensions by a neural network and the forward Laplacian: -Delta u = f in the unit ball, u = 0 on the sphere.
 
     python examples/poisson_ten_dimensions.py
+    python examples/poisson_ten_dimensions.py --jit
     python examples/poisson_ten_dimensions.py --points 2000 --steps 300 --tolerance 1e-4
 
 No grid reaches ten dimensions: eleven points along each axis would be 2.6e10. A network asks for a thousand points at random. What costs is
@@ -20,9 +21,11 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import mlp
 import numpy as np
+import speed_up
 from numpy.typing import NDArray
 
 import nestgrad as ng
@@ -62,21 +65,32 @@ def trial(x: ng.Tensor, theta: ng.Tensor) -> ng.Tensor:
     return (1 - x @ x) * mlp.apply(theta, WIDTHS, x)[0]
 
 
-def train(points: Array, theta: Array) -> Iterator[Array]:
+def laplacians(theta: ng.Tensor, x: ng.Tensor) -> ng.Tensor:
+    """Of the trial solution, at points of shape (n, D)."""
+    return pde.laplacian(trial)(x, theta)
+
+
+def rows(theta: ng.Tensor, x: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+    """The same, and their Jacobian, of shape (n, parameters)."""
+    of_one = value_and_grad(lambda theta, x: pde.laplacian(trial)(x, theta))
+    found: tuple[ng.Tensor, ng.Tensor] = vmap(of_one, in_axes=(None, 0), chunk_size=250)(theta, x)
+    return found
+
+
+def train(points: Array, theta: Array, laplacians: Callable[..., Any] = laplacians, rows: Callable[..., Any] = rows) -> Iterator[Array]:
     """Parameters, each better than those before, by Levenberg and Marquardt's method.
 
     The damping follows how much of what was promised a step has gained: Nielsen's rule, in Madsen, Nielsen and Tingleff, "Methods for
     Non-Linear Least Squares Problems", 2nd ed. (2004), sec. 3.2.
     """
-    x, f, laplacian = ng.tensor(points), load(points), pde.laplacian(trial)
-    rows = vmap(value_and_grad(lambda theta, x: laplacian(x, theta)), in_axes=(None, 0), chunk_size=250)
+    x, f = ng.tensor(points), load(points)
     damping, growth = float(len(points)), 2.0
     while damping < 1e15:
-        laplacians, jacobian = (found.numpy() for found in rows(ng.tensor(theta), x))
-        now = laplacians + f
+        values, jacobian = (found.numpy() for found in rows(ng.tensor(theta), x))
+        now = values + f
         slope, gram = jacobian.T @ now, jacobian.T @ jacobian
         step = -np.linalg.solve(gram + damping * np.eye(theta.size), slope)
-        after = laplacian(x, ng.tensor(theta + step)).numpy() + f
+        after = laplacians(ng.tensor(theta + step), x).numpy() + f
         gain = (now @ now - after @ after) / (step @ (damping * step - slope))
         if gain > 0:
             theta, damping, growth = theta + step, damping * max(1 / 3, 1 - (2 * gain - 1) ** 3), 2.0
@@ -111,16 +125,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40, help="of training (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the points and the first parameters (default: %(default)s)")
     parser.add_argument("--tolerance", type=float, default=4e-3, help="relative error that must be reached (default: %(default)s)")
+    speed_up.option(parser)
     options = parser.parse_args()
 
     rng = np.random.default_rng(options.seed)
     points, elsewhere, theta = in_ball(options.points, rng), in_ball(10_000, rng), mlp.init(WIDTHS, rng)
     apart = compare_methods(points, theta)
 
+    jitted = ng.jit(rows)
     began, steps = time.perf_counter(), 0
-    for better in islice(train(points, theta), options.steps):
+    path = train(points, theta, ng.jit(laplacians), jitted) if options.jit else train(points, theta)
+    for better in islice(path, options.steps):
         theta, steps = better, steps + 1
     print(f"{steps} steps in {time.perf_counter() - began:.1f} s, for {theta.size} parameters")
+    if options.jit:
+        speed_up.tell("Jacobian", rows, jitted, ng.tensor(theta), ng.tensor(points))
     right = exact(elsewhere)
     error = np.linalg.norm(vmap(trial, in_axes=(0, None))(elsewhere, ng.tensor(theta)).numpy() - right) / np.linalg.norm(right)
     print(f"relative L2 error {error:.1e} at {len(elsewhere)} other points")
