@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-NAMES = ("pinn", "per_op", "chain", "steps", "modes", "fields", "hessians", "checkpointing", "ops")
+NAMES = ("pinn", "per_op", "chain", "steps", "modes", "fields", "hessians", "checkpointing", "ops", "jit")
 
 
 def machine() -> str:
@@ -22,7 +22,7 @@ def machine() -> str:
     if Path("/proc/cpuinfo").exists():
         found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
         cpu = found.group(1) if found else cpu
-    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "autograd"))
+    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch", "autograd", "jax"))
     return (
         f"Measured on {datetime.date.today().isoformat()}: {cpu}, {os.cpu_count()} cores, one thread, "
         f"Python {platform.python_version()}, {versions}."

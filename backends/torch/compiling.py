@@ -48,9 +48,13 @@ class Compiling(Backend):
             from torch._inductor import config
             from torch._inductor.compile_fx import compile_fx_inner
 
+            from nestgrad.backends.torch.unfusing import Unfused
+
             graph, examples, ops = traced(self, write, inputs)
-            with config.patch(_OPTIONS):
+            options = _OPTIONS | ({"post_grad_custom_post_pass": Unfused()} if self.default_device.type == "cpu" else {})
+            with config.patch(options):
                 call: Any = compile_fx_inner(graph, examples, is_inference=True, cpp_wrapper=True)
+        call = getattr(call, "current_callable", None) or call  # past what looks for profilers, which takes longer than a small program
         conditional, steps = bool(ops.conditions), ops.steps
 
         def run(*xs: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -18,16 +18,19 @@ SMALL = {
     "ops": "SECONDS, LEAST, ONLY = 0.0, 1, ('exp', 'add', 'softmax', 'matmul')",
     "fields": "POINTS, UNITS, REPEATS, DIMENSIONS, DTYPES, PLATES = 4, 4, 1, (2,), ('float64',), (2,)",
     "hessians": "DENSE, CHAIN, SEPARABLE, CHUNKED, CHUNK, REPEATS = 10, 40, 50, 10, 4, 1",
+    "jit": "SIZES, FLAMES, LONG = {(16, 8): 2}, (8, 4, 2), 20",
     "modes": "ORDERS, TORCH_ORDERS, POINTS, REPEATS, SIZES = 3, 2, 20, 4, {(16, 8): 2}",
 }
 """What makes each one short."""
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name == "jit" else name for name in SMALL])
 def test_a_benchmark_gives_its_table(name):
-    if name == "pinn":
+    if name in ("pinn", "jit"):
         pytest.importorskip("autograd", reason="HIPS autograd comes with the bench extra")
-    if name in ("pinn", "modes", "ops", "fields", "hessians"):
+    if name == "jit":
+        pytest.importorskip("jax", reason="jax comes with the bench extra")
+    if name in ("pinn", "jit", "modes", "ops", "fields", "hessians"):
         pytest.importorskip("torch", reason="the tables compare with torch")
     names, _, values = SMALL[name].partition(" = ")
     code = f"import benchmarks.{name} as module\n{', '.join(f'module.{n}' for n in names.split(', '))} = {values}\nprint(module.report())"

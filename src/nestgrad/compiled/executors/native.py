@@ -4,6 +4,7 @@ A traced program has no backward pass in it, so it is taken at any order of deri
 """
 
 import warnings
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -11,7 +12,7 @@ from nestgrad.compiled.executors.replay import replay
 from nestgrad.compiled.executors.source import Source
 from nestgrad.compiled.passes.rewriting import uniform
 from nestgrad.errors import CompileWarning
-from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Function, Instruction, Program
+from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Function, Instruction, Program, Variable
 from nestgrad.ops.table import TABLE
 
 
@@ -43,16 +44,22 @@ def native(program: Program) -> Function:
         _warn(program, reason)
         return plain
     try:
-        compiled = program.base.compiled(lambda ops: _written(program, ops), [(v.shape, v.dtype) for v in program.inputs])
+        constants = {v: array for v, array in program.constants if _filled(program, v, array) is None}
+        inputs = [(v.shape, v.dtype) for v in (*program.inputs, *constants)]
+        compiled = program.base.compiled(lambda ops: _written(program, ops, constants), inputs)
     except Exception as error:  # a compiler may fail in any way
         _warn(program, error)
         return plain
 
+    arrays = tuple(constants.values())
+
     def run(*xs: Any) -> tuple[Any, ...]:
+        nonlocal compiled
         try:
-            outs: tuple[Any, ...] | None = compiled(*xs)
+            outs: tuple[Any, ...] | None = compiled(*xs, *arrays)
         except Exception as error:
             outs = plain(*xs)  # which raises what the op does
+            compiled = lambda *given: None  # noqa: E731
             _warn(program, error)
         return plain(*xs) if outs is None else outs
 
@@ -71,21 +78,28 @@ def _warn(program: Program, reason: str | Exception) -> None:
     )
 
 
-def _written(program: Program, ops: Any) -> Function:
-    """The program in other ops."""
+def _filled(program: Program, v: Variable, array: Any) -> Any:
+    """The number that a constant is full of, if it is made where it is used, and not read from memory."""
+    return uniform(program.base, v, array) if prod(v.shape) > 1 else None
+
+
+def _written(program: Program, ops: Any, constants: Iterable[Variable]) -> Function:
+    """The program in other ops, as a function of its inputs and of those ``constants``."""
     source = Source(program)
     source.b = ops.dressed.bare
+    given = [f"v{v.number}" for v in constants]
+    for name in given:
+        del source.namespace[name]
     for v, array in program.constants:
-        number = uniform(program.base, v, array) if prod(v.shape) > 1 else None
-        if number is not None:  # made where it is used, and not read from memory
-            del source.namespace[f"v{v.number}"]
-            source.line(f"v{v.number} = {source.call('full', ops.full, (v.shape, number, v.dtype))}")
+        if (name := f"v{v.number}") in source.namespace:
+            del source.namespace[name]
+            source.line(f"{name} = {source.call('full', ops.full, (v.shape, _filled(program, v, array), v.dtype))}")
     for step in program.instructions:
         if step.op in (STOP, ITEM, FIXED) or TABLE.get(step.op.name) is step.op:
             source.step(step)
         else:
             _opaque(source, step, program.base, ops)
-    return source.compiled()
+    return source.compiled(given)
 
 
 def _opaque(source: Source, step: Instruction, base: Any, ops: Any) -> None:
