@@ -209,9 +209,13 @@ class Work:
 
     def __init__(self, base: Any, owner: Any = None) -> None:
         self.owner = base if owner is None else owner
+        self.shadow: Any = base
         cls = type(base)
-        shadow: Any = new_class(cls.__name__, (cls,), exec_body=lambda names: names.update(__slots__=(), __module__=cls.__module__))
-        self.shadow: Any = object.__new__(shadow)
+        try:
+            shadow: Any = new_class(cls.__name__, (cls,), exec_body=lambda names: names.update(__slots__=(), __module__=cls.__module__))
+        except TypeError:  # a class that allows none of its own: what its methods call is not seen
+            return
+        self.shadow = object.__new__(shadow)
         object.__setattr__(self.shadow, "__dict__", base.__dict__)
         lacks = {*missing(cls)}
         for name, op in TABLE.items():

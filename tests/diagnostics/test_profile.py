@@ -170,6 +170,27 @@ def test_the_table():
     assert repr(p).startswith(f"<profile of {p.calls} ops, ")
 
 
+def test_a_backend_that_allows_no_subclass_is_watched_from_outside():
+    class Last(ng.NumpyBackend):
+        def __init_subclass__(cls):
+            raise TypeError("there is none after me")
+
+    x = Last().tensor([1.0, 2.0])
+    with ng.profile() as p:
+        x.sinh()
+    assert [(row.op, row.asked, row.calls) for row in p.rows] == [("sinh", "level 0", 1)]
+
+
+def test_a_method_that_a_backend_lacks_is_told_as_ever():
+    class Without(MpmathBackend):
+        cos = Backend.cos
+
+    x = ng.Autodiff(Without()).tensor(0.5, requires_grad=True)
+    expected = r"^cos: Without lacks .* All that it lacks: cos \(needed by the rule of 'sin'"
+    with ng.profile(), pytest.raises(ng.errors.MissingOp, match=expected):
+        x.sin().wrt(x)
+
+
 def test_blocks_nest_and_what_fails_is_not_counted():
     x = ng.tensor([1.0, 2.0])
     with ng.profile() as outer:
