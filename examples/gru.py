@@ -5,9 +5,11 @@ first input, so that the penalty's gradient by the weights goes back through tim
 loss, by one pass of forward mode over one of reverse mode. Both are compared with torch's own recurrent unit and its derivatives.
 """
 
+import argparse
 from collections.abc import Sequence
 
 import numpy as np
+import speed_up
 import torch
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ import nestgrad as ng
 from nestgrad.backends import NumpyBackend
 from nestgrad.func import grad, jvp
 from nestgrad.levels import Autodiff
+
+Arrays = Sequence[NDArray[np.float64]]
 
 INPUTS, STATES, STEPS = 3, 4, 15
 SHAPES = ((3 * STATES, INPUTS), (3 * STATES, STATES), (3 * STATES,), (3 * STATES,))
@@ -53,6 +57,10 @@ def torchs(sequence: NDArray[np.float64], theta: Sequence[NDArray[np.float64]]) 
 
 def main() -> None:
     """The gradient of the penalty, and a Hessian times a vector."""
+    parser = argparse.ArgumentParser(description="Second derivatives of a recurrent network.")
+    speed_up.option(parser)
+    options = parser.parse_args()
+
     rng = np.random.default_rng(0)
     sequence = rng.normal(size=(STEPS, INPUTS))
     values, directions = ([rng.normal(size=shape) for shape in SHAPES] for _ in range(2))
@@ -60,20 +68,32 @@ def main() -> None:
     S = Autodiff(Autodiff(NumpyBackend()))
     theta = [S.tensor(v, requires_grad=True) for v in values]
     first = S.tensor(sequence[0], requires_grad=True)
-    sensitivity = last(first, ng.tensor(sequence[1:]), theta).wrt(first)
-    gradients = (sensitivity**2).sum().backward()
-    ours = [w.grad(gradients).numpy() for w in theta]
+
+    def evaluate(first: ng.Tensor, theta: Sequence[ng.Tensor]) -> list[ng.Tensor]:
+        sensitivity = last(first, ng.tensor(sequence[1:]), theta).wrt(first)
+        gradients = (sensitivity**2).sum().backward()
+        return [w.grad(gradients).detach() for w in theta]  # numbers: nobody differentiates them once more
+
+    jitted = ng.jit(evaluate)
+    ours = [g.numpy() for g in (jitted if options.jit else evaluate)(first, theta)]
 
     weights, penalty, loss = torchs(sequence, values)
     right = [g.numpy() for g in torch.autograd.grad(penalty, weights, retain_graph=True)]
     slip = max(abs(a - b).max() / abs(b).max() for a, b in zip(ours, right, strict=True))
     print(f"gradient of a penalty on the gradient, through {STEPS} steps: {slip:.0e} away from torch's")
     assert slip < 1e-12
+    if options.jit:
+        speed_up.tell("gradient of the penalty", evaluate, jitted, first, theta)
 
     def f(theta: Sequence[ng.Tensor]) -> ng.Tensor:
         return (last(ng.tensor(sequence[0]), ng.tensor(sequence[1:]), theta) ** 2).sum()
 
-    _, product = jvp(grad(f), (values,), (directions,))
+    def along_directions(values: Arrays, directions: Arrays) -> Sequence[ng.Tensor]:
+        found: Sequence[ng.Tensor] = jvp(grad(f), (values,), (directions,))[1]
+        return found
+
+    jitted = ng.jit(along_directions)
+    product = (jitted if options.jit else along_directions)(values, directions)
     first_order = torch.autograd.grad(loss, weights, create_graph=True)
     along = sum((g * torch.tensor(v)).sum() for g, v in zip(first_order, directions, strict=True))
     assert isinstance(along, torch.Tensor)
@@ -81,6 +101,8 @@ def main() -> None:
     slip = max(abs(a.numpy() - b).max() / abs(b).max() for a, b in zip(product, right, strict=True))
     print(f"Hessian times vector: {slip:.0e} away from torch's")
     assert slip < 1e-12
+    if options.jit:
+        speed_up.tell("Hessian times vector", along_directions, jitted, values, directions)
 
 
 if __name__ == "__main__":
