@@ -1,6 +1,7 @@
 """Writing over dead values changes nothing that anybody can see."""
 
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,19 @@ def test_values_have_fewer_places_than_there_are():
     run = buffers(program)
     agree(program, run, [a], [a])
     assert run.nbytes <= 3.1 * a.nbytes
+
+
+def test_memory_goes_with_the_function():
+    program = program_of(waves, BACKEND, A, B)
+    run = buffers(program)
+    for _ in range(2):
+        run(A, B)
+    (kept,) = run._free
+    array = weakref.ref(kept.__defaults__[0])
+    del kept
+    assert array() is not None and run.nbytes > 0
+    del run
+    assert array() is None
 
 
 def test_results_are_no_part_of_the_memory_that_is_kept():
