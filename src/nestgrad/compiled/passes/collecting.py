@@ -62,12 +62,12 @@ def collected(code: Code) -> Code:
     if sum(step.op in _ARITHMETIC for step in code.steps) < _FEW:
         return code
     before = _cost(code)
-    collecting = Collecting(code, deep=True)
+    collecting = Collecting(code, deep=False)
     found = collecting.run()
-    if found and collecting.went_deep and _cost(found) * _DEEP > before:
-        found = None
-    if not found and collecting.went_deep:
-        found = Collecting(code, deep=False).run()
+    if collecting.several:
+        deeper = Collecting(code, deep=True).run()
+        if deeper and _cost(deeper) * _DEEP <= before:
+            return deeper
     return found if found and _cost(found) < before else code
 
 
@@ -81,13 +81,13 @@ class Collecting:
 
     Args:
         code: What to rewrite.
-        deep: Whether to expand products of sums, too. ``went_deep`` tells whether there were any.
+        deep: Whether to expand products of sums, too. ``several`` tells how many there were.
     """
 
     def __init__(self, code: Code, deep: bool) -> None:
         self.code = code
         self.deep = deep
-        self.went_deep = False
+        self.several = 0
         self.terms = _TERMS if deep else _TERMS // 4
         self.walk = Walk(code, UNITS, key)
         self.polynomials: dict[Variable, Polynomial] = {}
@@ -114,7 +114,7 @@ class Collecting:
             else:
                 self.polynomials[step.out] = p
                 work -= len(p)
-            if work < 0 or len(self.walk.steps) > _TERMS + i * (0.5 if self.deep and self.went_deep else 1.5):
+            if work < 0 or len(self.walk.steps) > _TERMS // 2 + i * (0.5 if self.deep else 1.25):
                 return None
         outputs = [self.value(v) for v in self.code.outputs]
         return swept(Code(self.code.base, self.code.inputs, self.code.constants, self.walk.steps, outputs))
@@ -327,10 +327,9 @@ class Collecting:
         """The factors of a product as they are to be expanded: which of them as sums, and which as atoms."""
         kept = [p for p in ps if len(p) > 1 and not _low(p) and not any(self.wild & m for q in ps if q is not p for m in q)]
         if len(kept) > 1:
+            self.several += 1
             if not self.deep or prod(map(len, kept)) > self.terms:
                 kept = [max(kept, key=len)]
-            else:
-                self.went_deep = True
         return [p if any(p is q for q in kept) else self.single(p) for p in ps]
 
     def power(self, p: Polynomial, n: int) -> Polynomial | None:
@@ -435,6 +434,7 @@ _FINITE = frozenset(op for op in TABLE.values() if op.kind in (Kind.LINEAR, Kind
 _PRODUCTS = (TABLE["matmul"], TABLE["product"])
 _ARITHMETIC = {TABLE[name]: rule for name, rule in _EXPANDED.items()}
 """By ops, from operands and parameters to polynomials."""
+
 
 def _low(p: Polynomial) -> bool:
     """Whether two terms of a sum are plain values, or a plain value and a number, but for what all terms have in common."""

@@ -19,9 +19,7 @@ _PRODUCTS = ("matmul", "product", "vecmat")
 
 def factored(code: Code) -> Code:
     """The code with fewer products."""
-    walk = Walk(code, FACTORING, key)
-    walk.reads = code.reads()
-    return walk.run()
+    return Walk(code, FACTORING, key, counted=True).run()
 
 
 @FACTORING.on("add", "sub")

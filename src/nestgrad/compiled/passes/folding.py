@@ -23,7 +23,7 @@ _SMALL = 1 << 12
 def folded(code: Code) -> Code:
     """The code, with what it computes of constants alone as constants."""
     found: dict[Any, Any] = {v: array for v, array in code.constants.items() if not isinstance(array, Coat)}
-    if not any(_constant(step, found) for step in code.steps):
+    if not found or not any(_constant(step, found) for step in code.steps):
         return code
     last = {a: k for k, step in enumerate(code.steps) for a in step.operands}
     wanted: set[Any] = set(code.outputs)
@@ -46,8 +46,11 @@ def folded(code: Code) -> Code:
 
 def _constant(step: Instruction, found: dict[Any, Any]) -> bool:
     """Whether an instruction can be run on constants, and is worth it."""
+    for a in step.operands:
+        if a.__class__ is Variable and a not in found:
+            return False
     variables = [a for a in step.operands if a.__class__ is Variable]
-    if not variables or TABLE.get(step.op.name) is not step.op or step.op.results or not all(a in found for a in variables):
+    if not variables or TABLE.get(step.op.name) is not step.op or step.op.results:
         return False
     most = max(_SMALL, *(prod(a.shape) for a in variables))
     return bool(prod(step.out.shape) <= most)

@@ -20,9 +20,7 @@ FUSING = Rules()
 
 def fused(code: Code) -> Code:
     """The code with groups as one op."""
-    walk = Walk(code, FUSING, key)
-    walk.reads = code.reads()
-    return walk.run()
+    return Walk(code, FUSING, key, counted=True).run()
 
 
 @FUSING.on("mul")

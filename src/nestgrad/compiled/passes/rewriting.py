@@ -105,18 +105,16 @@ class Walk:
         code: What to rewrite.
         rules: By which rules.
         shared: What instructions that compute the same have in common, or ``None`` for one that is to be left alone.
-
-    Attributes:
-        reads: How often the variables of the code are read, for rules that ask ``only``.
+        counted: Whether to count in ``reads`` how often each variable is read, for rules that ask ``only``.
     """
 
-    def __init__(self, code: Code, rules: Rules, shared: Callable[[Instruction], Any] | None = None) -> None:
+    def __init__(self, code: Code, rules: Rules, shared: Callable[[Instruction], Any] | None = None, counted: bool = False) -> None:
         self.code = code
         self.base = code.base
         self.steps: list[Instruction] = []
         self.made: dict[Variable, Instruction] = {}
         self.new: dict[Variable, Variable] = {}
-        self.reads: dict[Variable, int] = {}
+        self.reads = code.reads() if counted else {}
         self._rules = rules.table
         self._shared = shared
         self._seen: dict[Any, Variable] = {}
