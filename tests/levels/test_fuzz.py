@@ -37,7 +37,7 @@ def test_two_hundred_random_programs_are_right():
     counts, faults = many(range(200))
     assert not faulty(counts, faults)
     assert counts["derivatives not zero"] > 700
-    assert all(counts[what] > 25 for what in ("coefficients not zero", "mapped", "calls"))
+    assert all(counts[what] > 25 for what in ("coefficients not zero", "mapped", "calls", "compiled calls that were right"))
 
 
 def test_random_functions_are_on_samples_at_once_what_they_are_one_by_one():

@@ -22,6 +22,7 @@ class Calls(Pushes):
         assert out is not None
         p = self.fresh("program")
         self.line(f"{p} = trace({f})({names})")
+        self.namespace[p] = program
         self.counts["calls"] += 1
         made = self.put(f"call({p}, {names})", call(program, *(v.tensor for v in arguments)), out.entries, out.ledger)
         if self.chance(0.4):

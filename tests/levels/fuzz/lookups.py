@@ -40,6 +40,7 @@ class LookUps(Steps):
         if self.chance(0.4):
             g, old = self.fresh("G"), g
             self.line(f"{g} = {old}")
+            self.namespace[g] = grads
             if seed is None:
                 self.kept.append((g, grads, root, root.tensor.tracked_on(), None))
         looks: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -65,6 +66,7 @@ class LookUps(Steps):
             raise
         g = self.fresh("G")
         self.line(f"{g} = {code}")
+        self.namespace[g] = grads
         if seed is None:
             self.kept.append((g, grads, root, root.tensor.tracked_on(), {v.number for v in others if v.number is not None}))
         return self.derived(f"{x.name}.grad({g})", root, x, seed, lambda: x.tensor.grad(grads))

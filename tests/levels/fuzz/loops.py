@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.pool import EXPECTED
-from nestgrad import Autodiff, Forward, NumpyBackend, Tensor, func, stack
+from nestgrad import Autodiff, Forward, NumpyBackend, Tensor, func, jit, stack
 from nestgrad.func import call, trace
 
 Function = Callable[[Any], Any]
@@ -111,6 +111,12 @@ def _door(p: Loop, a: Function, b: Function) -> Function:
     return f
 
 
+def _compiled(p: Loop, a: Function, b: Function) -> Function:
+    """Traced at the first sample, or for all at once."""
+    f = jit(lambda z: a(z) * z + b(z))
+    return lambda z: f(z)
+
+
 def _again(p: Loop, a: Function, b: Function) -> Function:
     return lambda z: p.stack.tensor(a(z) * z, requires_grad=True) * b(z)
 
@@ -128,6 +134,7 @@ KINDS: dict[str, Callable[[Loop, Function, Function], Function]] = {
     "hessian": lambda p, a, b: lambda z: func.hessian(lambda t: (a(t) * t).sin() + b(z) * t)(z),
     "vmap": lambda p, a, b: lambda z: func.vmap(lambda t: a(t) * z + t * b(z))(z * stack([p.w.detach() * 0.5, p.w.detach()])).sum(),
     "call": lambda p, a, b: lambda z: call(trace(lambda t: a(t) * t)(z), z) * b(z),
+    "jit": _compiled,
     "detach": lambda p, a, b: lambda z: (a(z) * z).detach() * b(z),
     "z": lambda p, a, b: a,
     "w": lambda p, a, b: a,

@@ -38,6 +38,11 @@ class Wrong(AssertionError):
     """A number that is not the truth."""
 
 
+def first_line(error: Exception) -> str:
+    """What a message begins with, for a comment."""
+    return str(error).partition("\n")[0][:150]
+
+
 @dataclass(slots=True, eq=False)
 class Value:
     """A value of the program.
@@ -82,7 +87,7 @@ class Pool:
 
     def __init__(self, seed: int, counts: Counter[str], skip: Collection[int] = (), base: Any = None) -> None:
         self.seed, self.counts, self.skip = seed, counts, frozenset(skip)
-        self.random = random.Random(f"{seed}")
+        self.random = self.other = random.Random(f"{seed}")
         self.sizes = self.random.choice(((1,), (1,), (1, 3, 3)))
         self.log: list[str] = []
         self.depth = 0
@@ -98,6 +103,7 @@ class Pool:
         self.base = base or NumpyBackend()
         self.stacks: list[tuple[str, Any]] = []
         self.doors: list[tuple[str, Any]] = []
+        self.namespace: dict[str, Any] = {"base": self.base}
         self.motions: dict[Any, tuple[Expr, int]] = {}
         self.lanes: dict[Any, int] = {}
         self.mixed = self.chance(0.5)
@@ -116,7 +122,7 @@ class Pool:
         if kind is None:
             kind = self.random.choices(list(KINDS), (5, 1, 2, 2, 2))[0] if self.mixed else "Autodiff"
         code, make = KINDS[kind]
-        made = make(inner)
+        made = self.namespace[s] = make(inner)
         self.line(f"{s} = {code.format(inner_name)}")
         if not made.records:
             self.doors.append((s, made))
@@ -181,6 +187,7 @@ class Pool:
             if oldest(tensor.value, tape) <= min(moment, LATEST):
                 raise Wrong(f"{code}: has recorded on {tape} what is older than its mark of it")
         self.pool.append(value)
+        self.namespace[value.name] = tensor
         return value
 
     def as_variable(self, value: Value) -> Value:

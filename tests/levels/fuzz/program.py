@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from fuzz.pool import EXPECTED, Value, Wrong
-from fuzz.samples import Samples
+from fuzz.compiled import Compiled
+from fuzz.pool import EXPECTED, Value, Wrong, first_line
 from nestgrad.errors import GraphFreedError
 from nestgrad.levels.base import running
 
 __all__ = ["Program", "Value", "Wrong"]
 
 
-class Program(Samples):
+class Program(Compiled):
     """A random program."""
 
     def run(self, steps: int = 25) -> None:
@@ -27,7 +27,7 @@ class Program(Samples):
         """
         for k in range(steps):
             if k not in self.skip:
-                self.random = random.Random(f"{self.seed}/{k}")
+                self.random, self.other = random.Random(f"{self.seed}/{k}"), random.Random(f"{self.seed}/{k} compiled")
                 self.log.append(f"# step {k}")
                 self.step(self.leaf if k < 2 else None)
             assert running.get() is None
@@ -38,7 +38,7 @@ class Program(Samples):
             result: Value | None = (action or self.action())()
             return result
         except EXPECTED as error:
-            self.log.append(f"{'    ' * self.depth}# {type(error).__name__}: {str(error)[:100]}")
+            self.log.append(f"{'    ' * self.depth}# {type(error).__name__}: {first_line(error)}")
             self.counts[type(error).__name__] += 1
         except GraphFreedError:
             if not self.freed:
@@ -49,6 +49,8 @@ class Program(Samples):
     def action(self) -> Callable[[], Any]:
         """What to do next."""
         deep = self.depth < 2
+        if deep and self.other.random() < 0.04:  # drawn from another source, so that the programs of all numbers stay what they were
+            return self.compiled
         weights = {
             self.operation: 40, self.differentiate: 24, self.reverse: 8 if deep else 0, self.push: 4 if deep else 0,
             self.second: 2 if deep else 0, self.mapped: 2 if deep else 0, self.jacobian: 2 if deep else 0,

@@ -56,7 +56,7 @@ class Pushes(Transforms):
         body = mul(Expr("sin", mul(z, c.entries[0])), z)
         how = self.random.choice(list(SECOND))
         made = SECOND[how](lambda t: (t * c.tensor).sin() * t, x.tensor)
-        code = f"{how} of lambda t: sin(t {c.name}) t, at {x.name}"
+        code = f"SECOND[{how!r}](lambda t: (t * {c.name}).sin() * t, {x.name})"
         return self.put(code, made, (derivative(derivative(body, z), z),), merged(x.ledger, c.ledger))
 
 

@@ -31,6 +31,7 @@ class Samples(Calls):
             "grad": lambda z: func.grad(run)(z),
             "jvp": lambda z: func.jvp(run, (z,), (z * 0.0 + 1.0,))[1],
         }
+        code_of = {"vmap": f, "grad": f"func.grad({f})", "jvp": f"lambda z: func.jvp({f}, (z,), (z * 0.0 + 1.0,))[1]"}
 
         def true(out: Value) -> Array:
             x = run.arguments[0]
@@ -44,7 +45,7 @@ class Samples(Calls):
         assert out is not None
         entries = out.entries if kind == "vmap" else true(out)
         self.counts["mapped"] += 1
-        code = f"func.vmap({f if kind == 'vmap' else f'func.{kind} of {f}'})(stack([{pair[0].name}, {pair[1].name}]))[{k}]"
+        code = f"func.vmap({code_of[kind]})(stack([{pair[0].name}, {pair[1].name}]))[{k}]"
         return self.put(code, made[k], entries, self.without_transform(out, run.arguments[0], run.tape))
 
     def jacobian(self) -> Value | None:

@@ -38,14 +38,21 @@ class Transforms(Doors):
         assert out is not None
         if value is not None:
             entries = out.entries if kind == "vjp" else (total(out.entries),)
-            self.put(f"func.{kind}({f}, {names})[0]", value, entries, dict(out.ledger))
+            code = f"func.vjp({f}, {names})" if kind == "vjp" else f"func.value_and_grad({f})({names})"
+            self.put(f"{code}[0]", value, entries, dict(out.ledger))
         if kind == "vjp":
             p = self.fresh("pull")
             self.line(f"_, {p} = func.vjp({f}, {names})")
+            self.namespace[p] = made
             if self.chance(0.5):
                 self.pullbacks.append((p, made, out, run.arguments, run.tape))
             return self.pulled(p, made, out, run.arguments, run.tape)
-        return self.transformed(f"func.{kind}({f})({names})", made, out, run.arguments[run.chosen], run.tape, None)
+        code = {
+            "grad": f"func.grad({f})({names})",
+            "value_and_grad": f"func.value_and_grad({f})({names})[1]",
+            "pair": f"func.grad({f}, argnums=(0, 1))({names})[{run.chosen}]",
+        }[kind]
+        return self.transformed(code, made, out, run.arguments[run.chosen], run.tape, None)
 
     def argument(self, size: int = 0) -> Value:
         """An argument of a transform: a value, or a literal."""
