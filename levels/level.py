@@ -77,8 +77,13 @@ class Level(Factories):
         Raises:
             LevelError: If the value has to do with the transform, and with this level or a younger one as they are outside it as well.
         """
-        outer, transforms = running.get(), running_now()
+        return self._meant(worn, running.get(), running_now())
+
+    def _meant(self, worn: list[Tape], outer: Tape | None, transforms: list[Tape]) -> Tape:
         while outer is not None and outer.birth > self._tapes[0].birth:
+            if (trace := outer.trace) is not None:  # a trace with levels: what is meant outside, inside
+                found: Tape = trace.stand_in(self._meant([trace.outside(tape) for tape in worn], outer.outer, transforms))
+                return found
             if any(tape.birth >= outer.birth for tape in worn):
                 if any(self.tape.birth <= tape.birth < outer.birth and tape not in transforms for tape in worn):
                     raise LevelError(

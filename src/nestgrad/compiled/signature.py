@@ -42,7 +42,8 @@ def pattern(values: Sequence[Any], marks: Sequence[Marks]) -> Pattern:
     nodes: dict[Any, int] = {}
     coats = tuple(tuple(_coat(coat, place, nodes) for coat in worn(p)) for p in values)
     noted = tuple(tuple(sorted(place[tape] for tape in m)) for m in marks)
-    return Pattern((coats, noted, _order(values, marks)), tapes)
+    numbers = tuple(tape.number for tape in tapes)  # which detach(level=2) goes by
+    return Pattern((coats, noted, numbers, _order(values, marks)), tapes)
 
 
 def _coat(coat: Coat, place: dict[Tape, int], nodes: dict[Any, int]) -> Any:

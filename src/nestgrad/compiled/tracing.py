@@ -110,7 +110,7 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
         noted=noted,
         asked=asked,
         order=births(found, asked.values()),
-        plainly=not (context or noted or asked or any(out.marks for out in outputs)),
+        plainly=not (variants or context or noted or asked or any(out.marks for out in outputs)),
         mixed=mixed,
     )
 
