@@ -163,7 +163,7 @@ class Inside(Recording):
             TraceError: If arguments wear levels outside that cannot be told to leave.
         """
         first = min((self.outside(tape).birth for tape in tapes), default=None)
-        if first is not None and any(tape.birth >= first for tape in self._opaque_under(p)):
+        if first is not None and any(tape.birth >= first for tape in self.opaque_under(p)):
             raise TraceError(
                 "detach: inside jit, got level=... where arguments of the function live on levels outside that do not record "
                 f"({', '.join(map(repr, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
@@ -172,7 +172,7 @@ class Inside(Recording):
             return self._write(CUT, (p,), (tapes,), p.value)
         return p.mapped(lambda part: self.cut(part, tapes)) if isinstance(p, Coat) else p
 
-    def _opaque_under(self, p: Any) -> set[Tape]:
+    def opaque_under(self, p: Any) -> set[Tape]:
         """Tapes of levels that do not record, worn outside by inputs that ``p`` depends on."""
         wires = [coat for coat in within(p) if isinstance(coat, Wire)]
         found = set[Variable]().union(*(behind(coat.variable, self._steps, self._links) for coat in wires))

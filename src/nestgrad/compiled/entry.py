@@ -107,7 +107,7 @@ class Entry:
         b, program = call.b, self.program
         if self.plainly and call.flat:
             outs = [make(b, p, NONE) for p in program.evaluate(b, call.values)]
-            return outs[0] if self.structure is LEAF else self._unflatten(outs)
+            return outs[0] if self.structure is LEAF and outs else self._unflatten(outs)
         captured = [tensor.value for tensor in program.captured]
         given = [*call.values, *captured]
         given = [*call.values, *(given[k] for k in self.variants), *captured]

@@ -109,7 +109,7 @@ class Guards:
 
     def hold(self) -> bool:
         """Whether everything is as it was."""
-        for same in self._fast:  # noqa: SIM110 (a generator costs more than most of these)
+        for same in self._fast:  # not all(...): a generator costs more than most of these
             if not same():
                 return False
         return True
@@ -154,7 +154,8 @@ class Guards:
             self._checks.append(Length(name, x, len(x)))
         for inner, read in _held(name, x):
             self._place(inner, read, depth - 1)
-        if hasattr(x, "__array_interface__") or (hasattr(x, "data_ptr") and hasattr(x, "dtype")):
+        kind = type(x)  # not the object, which may answer to any name
+        if hasattr(kind, "__array_interface__") or (hasattr(kind, "data_ptr") and hasattr(kind, "dtype")):
             self._checks.append(Written(name or "an array", x, _content(x)))
 
 

@@ -1,7 +1,7 @@
 """The signature of a call: what a program that was recorded for one call must find again in another.
 
 For arguments without coats it is shapes and dtypes. For those on levels it is, beside these, the pattern: who wears a coat of the same
-tape, who shares a node, who has a history, who is marked, and the order of all ages as far as rules compare them; but not which tapes
+tape, who shares a node, who has a history, who is marked, and the order of all ages, which the rules compare; but not which tapes
 they are, so a stack that is made anew for each step, or each run of a transform, needs no new trace.
 """
 
@@ -53,11 +53,9 @@ def _coat(coat: Coat, place: dict[Tape, int], nodes: dict[Any, int]) -> Any:
     return type(coat), place[coat.tape], tuple(place[part.tape] for more in coat.more for part in within(more))
 
 
-def _order(values: Sequence[Any], marks: Sequence[Marks]) -> Any:
-    """The ranks of ages and moments, where one of them can matter: if there is a mark or a history."""
+def _order(values: Sequence[Any], marks: Sequence[Marks]) -> tuple[int, ...]:
+    """The ranks of all ages and moments."""
     tracked = [coat for p in values for coat in worn(p) if isinstance(coat, Tracked)]
-    if not any(marks) and all(coat.node.edges == () for coat in tracked):
-        return None
     ages = [age for coat in tracked for age in (coat.node.lo, coat.node.age)]
     moments = [float(m[tape]) for m in marks for tape in sorted(m, key=lambda tape: tape.birth)]
     return ranks([*ages, *moments])

@@ -67,8 +67,11 @@ class Differentiation(Handle):
         if isinstance(transparent(value), Tracked):
             value = transparent(value)
         if not isinstance(value, Tracked):
-            if isinstance(value, Coat) and (value.differentiates or value.hidden):
-                raise LevelError(f"inner: a value of {value.tape} cannot leave it this way. Try the level's own way out, or detach()")
+            trace = tracing.get()
+            hidden = set() if trace is None else trace.opaque_under(value)
+            if hidden or (isinstance(value, Coat) and (value.differentiates or value.hidden)):
+                tape = next(iter(hidden), value.tape)
+                raise LevelError(f"inner: a value of {tape} cannot leave it this way. Try the level's own way out, or detach()")
             return make(self.b, value, marks)
         return make(self.b, value.value, left(value, [value.tape], marks, f"inner() of {_what(value)}"))
 
