@@ -169,6 +169,63 @@ def test_a_sum_is_not_expanded_by_what_may_be_infinite(name: str):
         finite_alike(program, made, point, VALUES)
 
 
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(steps, st.integers(0, 2))
+def test_infinite_inputs_give_no_other_number(chosen: list[tuple[Any, ...]], order: int):
+    """A number may become NaN, and NaN infinity; what both call a number is the same."""
+    program = traced(function(chosen, order), VALUES, VALUES)
+    made = optimized(program)
+    for special in (np.inf, -np.inf):
+        for values in ((np.full(7, special), VALUES), (VALUES, np.full(7, special))):
+            for got, want in zip(run(made, values), run(program, values), strict=True):
+                here = np.isfinite(got) & np.isfinite(want)
+                np.testing.assert_allclose(got[here], want[here], rtol=1e-9, atol=1e-9)
+
+
+def test_a_mask_of_minus_infinity_hides_what_it_hid():
+    mask = ng.tensor(np.where(np.tri(4) > 0, 0.0, -np.inf))
+
+    def f(x: Any, y: Any) -> Any:
+        scores = (x @ y.T) * 0.5 + mask
+        return (ng.softmax(scores * 2.0 + mask * 0.25 + scores, axis=1) @ y).tanh().sum()
+
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(4, 3)), rng.normal(size=(4, 3))]
+    for g in (f, func.grad(f), lambda x, y: func.grad(lambda z: func.grad(f)(z, y).square().sum())(x)):
+        program = traced(g, *values)
+        assert np.isfinite(run(program, values)[0]).all()
+        finite_alike(program, optimized(program), *values)
+
+
+@pytest.mark.parametrize("shape", [(), (4, 1), (1, 1)])
+def test_a_number_or_a_column_beside_matrices(shape: tuple[int, ...]):
+    """They move through products, and are multiplied where that is cheap."""
+
+    def f(d: Any, x: Any, w: Any) -> Any:
+        h = ((d * x) @ w).tanh() * d
+        return ((h @ w.T) * d * x).sum() + (d * d * h).sum() + ((d * x).T @ (h * d)).square().sum()
+
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=shape), rng.normal(size=(4, 3)), rng.normal(size=(3, 2))]
+    for k in range(3):
+        g = func.grad(f, argnums=k)
+        for h in (g, lambda *args, g=g, k=k: func.grad(lambda z: (g(*args[:k], z, *args[k + 1 :]) ** 2).sum())(args[k])):
+            program = traced(h, *values)
+            finite_alike(program, optimized(program), *values)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_on_torch(name: str):
+    b = ng.TorchBackend(dtype="float64")
+    f = func.grad(func.grad(func.grad(CHAINS[name][0])))
+    program = ng.func.trace(f)(b.tensor(0.7))
+    made = optimized(program)
+    assert len(made.instructions) < len(program.instructions)
+    for point in (-1.3, 0.2, 1.9):
+        (got,), (want,) = made.run(b, [b.asarray(point)]), program.run(b, [b.asarray(point)])
+        assert abs(float(got) - float(want)) <= 1e-11 * max(1.0, abs(float(want)))
+
+
 def test_a_backend_of_more_digits_keeps_them():
     from cases import BACKENDS
 
