@@ -62,16 +62,17 @@ def points(n: int, seed: int) -> tuple[Array, Array, Array]:
 
 def training(S: Autodiff, nu: float, n: int, seed: int) -> tuple[Evaluate, tuple[ng.Tensor, ng.Tensor, ng.Tensor]]:
     """Loss and gradient as a function of the parameters, x and t; and these where the training starts."""
-    x, t, weight = points(n, seed)
-    weights = S.tensor(weight)
+    where_x, where_t, weight = points(n, seed)
+    x, t, weights = S.tensor(where_x, requires_grad=True), S.tensor(where_t, requires_grad=True), S.tensor(weight)
 
     def evaluate(theta: ng.Tensor, x: ng.Tensor, t: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
         r = residual(theta, x, t, nu)
         loss = (weights * r * r).mean()
         return loss.detach(), theta.grad(loss.backward()).detach()  # numbers: nobody differentiates them once more
 
-    theta = mlp.init(WIDTHS, np.random.default_rng(seed))
-    return evaluate, (S.tensor(theta, requires_grad=True), S.tensor(x, requires_grad=True), S.tensor(t, requires_grad=True))
+    # After x and t, as all parameters in training are: in which order variables came up is part of what a function is traced for.
+    theta = S.tensor(mlp.init(WIDTHS, np.random.default_rng(seed)), requires_grad=True)
+    return evaluate, (theta, x, t)
 
 
 def solve(S: Autodiff, evaluate: Evaluate, start: tuple[ng.Tensor, ng.Tensor, ng.Tensor], steps: int) -> tuple[Array, int]:
