@@ -107,11 +107,22 @@ class Backend(Factories, Derived):
     def wait(self) -> None:
         """Return when all arrays that have been asked for are computed. A backend that computes at once has nothing to do."""
 
+    def quietly(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """``f`` without the library's warnings about infinities and the like, where it gives any."""
+        return f
+
     # compiling
 
     def uncompilable(self) -> str:
         """Why ``compiled`` is not offered here, in a sentence without a full stop; empty if it is."""
         return f"{self!r} has no compiler"
+
+    @property
+    def at_hand(self) -> int | None:
+        """How many numbers of an array ``compiled`` functions had better not exceed, since more lie farther from the processor; ``None``:
+        the more at once the better.
+        """
+        return None
 
     def compiled(
         self, write: Callable[[Any], Callable[..., tuple[Value, ...]]], inputs: Sequence[tuple[tuple[int, ...], Any]]

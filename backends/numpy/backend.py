@@ -59,6 +59,9 @@ class NumpyBackend(
     def memory(self) -> NumpyMemory:
         return NumpyMemory(self, NumpyBackend)
 
+    def quietly(self, f: Any) -> Any:
+        return np.errstate(all="ignore")(f)
+
     # arrays in and out
 
     def asarray(self, data: Any, dtype: Any = None) -> Value:

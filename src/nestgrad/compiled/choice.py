@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nestgrad.compiled.executors import buffers, native, replay, unavailable
-from nestgrad.compiled.passes import optimized
+from nestgrad.compiled.passes import rearranged
+from nestgrad.compiled.witness import witnessed
 from nestgrad.errors import BackendError
 from nestgrad.levels.traced.program import Compiler, Function, Program
 from nestgrad.levels.watching import here
@@ -53,7 +54,9 @@ def compiler(name: str) -> Compiler:
     executor: Callable[[Program], Function] = EXECUTORS[name]
 
     def compile_(program: Program) -> Function:
-        made = optimized(program)
-        return (lambda *values: made.run(made.base.dressed, values)) if here() else executor(made)
+        made, plain = rearranged(program)
+        if here():
+            return lambda *values: made.run(made.base.dressed, values)
+        return executor(made) if plain is None else witnessed(made, plain, executor)
 
     return compile_

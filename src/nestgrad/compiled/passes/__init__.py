@@ -15,7 +15,7 @@ from nestgrad.compiled.passes.sharing import key, merge_constants
 from nestgrad.compiled.passes.units import UNITS
 from nestgrad.levels.traced.program import Program
 
-__all__ = ["optimized"]
+__all__ = ["optimized", "rearranged"]
 
 _LOCAL = Rules.joined(SHAPING, UNITS)
 _LAST = Rules.joined(FACTORING, FUSING)
@@ -46,8 +46,16 @@ def optimized(program: Program) -> Program:
     v5: float64[] = mul(v0, v4)
     return v5
     """
+    return rearranged(program)[0]
+
+
+def rearranged(program: Program) -> tuple[Program, Program | None]:
+    """The optimised program, and the one before its arithmetic was rearranged; ``None`` if nothing has been."""
     code = folded(pruned(Code.of(program)))
     merge_constants(code)
     code = Walk(code, _LOCAL, key).run()
+    before = code.program(program)
     code = folded(collected(code))
-    return Walk(code, _LAST, key, counted=True).run().program(program)
+    made = Walk(code, _LAST, key, counted=True).run().program(program)
+    same = [step.op for step in made.instructions] == [step.op for step in before.instructions]
+    return made, None if same else before
