@@ -271,7 +271,7 @@ def ending(instructions: Sequence[Instruction], outputs: Iterable[Variable]) -> 
     made = []
     for step in reversed(instructions):
         read = {a.number for a in step.operands if isinstance(a, Variable)}
-        made.append(replace(step, last=tuple(sorted(read - alive))))
+        made.append(Instruction(step.op, step.operands, step.params, step.out, tuple(sorted(read - alive))))
         alive |= read
     return tuple(reversed(made))
 
