@@ -17,6 +17,9 @@ _OPTIONS: dict[str, Any] = {
     "cpp_wrapper": True,  # a call costs a third of what it costs through Python, and there is one file to compile, not many
 }
 
+_AT_HAND = 1 << 17
+"""Half a megabyte of single precision: a processor's second level."""
+
 
 class Compiling(Backend):
     """Past torch.compile, which looks at Python code, and at each call at what the code depended on: the trace is at hand, and arguments
@@ -39,6 +42,10 @@ class Compiling(Backend):
         except Exception as error:
             return f"torch's compiler needs one for C++, and finds none: {str(error).splitlines()[0]}"
         return ""
+
+    @property
+    def at_hand(self) -> int | None:
+        return _AT_HAND * torch.get_num_threads() if self.default_device.type == "cpu" else None
 
     def compiled(
         self, write: Callable[[Any], Callable[..., tuple[Any, ...]]], inputs: Sequence[tuple[tuple[int, ...], Any]]

@@ -147,6 +147,21 @@ def test_single_precision_and_half():
         torch.testing.assert_close(got.double(), f(*xs).value, rtol=rtol, atol=rtol)
 
 
+def test_many_rows_run_in_blocks(monkeypatch):
+    f, (_, *w) = QUICK["the gradients of Burgers' residual"]
+    x = np.random.default_rng(1).normal(size=(24, 2))
+    sizes = []
+
+    def watched(self, write, inputs, compile_=ng.TorchBackend.compiled):
+        sizes.append(inputs[0][0])
+        return compile_(self, write, inputs)
+
+    monkeypatch.setattr(ng.TorchBackend, "compiled", watched)
+    monkeypatch.setattr(ng.TorchBackend, "at_hand", 64)
+    check({"": (f, (x, *w))})
+    assert sizes == [(8, 2)]
+
+
 def test_threads_compile_one_after_the_other():
     outs = {}
 
@@ -185,5 +200,5 @@ def test_jit_runs_by_it_and_is_differentiated_from_outside():
     assert f.executor == "torch.compile"
     want = (x * x.sin()).sum()
     np.testing.assert_allclose(f(x).wrt(x).wrt(x).numpy(), want.wrt(x).wrt(x).numpy(), rtol=1e-14)
-    with pytest.raises(ng.errors.BackendError, match="executor='torch.compile' for numpy; .* numpy has no compiler"):
+    with pytest.raises(ng.errors.BackendError, match=r"executor='torch.compile' for numpy; .* numpy has no compiler"):
         f(np.ones(2))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+from nestgrad.compiled.executors.blocks import in_blocks
 from nestgrad.compiled.executors.replay import replay
 from nestgrad.compiled.executors.source import Source
 from nestgrad.compiled.passes.rewriting import uniform
@@ -24,7 +25,8 @@ def unavailable(base: Any) -> str:
 def native(program: Program) -> Function:
     """A function of raw arrays that runs a program as its array library compiles it.
 
-    Where the compiler fails, or is not there, the program runs op by op, and a warning says so, once for each program.
+    A program that treats many rows alike runs block by block. Where the compiler fails, or is not there, the program runs op by op, and a
+    warning says so, once for each program.
 
     Args:
         program: Over any base backend. Ops that are in no table, a user's own, stay single steps, called as they are.
@@ -36,6 +38,12 @@ def native(program: Program) -> Function:
     Warns:
         CompileWarning: The reason why the program runs op by op.
     """
+    most = program.base.at_hand
+    return (most and in_blocks(program, _whole, most)) or _whole(program)
+
+
+def _whole(program: Program) -> Function:
+    """``native``, for all rows at once."""
     plain = replay(program)
     if not program.instructions:
         return plain
@@ -59,7 +67,7 @@ def native(program: Program) -> Function:
             outs: tuple[Any, ...] | None = compiled(*xs, *arrays)
         except Exception as error:
             outs = plain(*xs)  # which raises what the op does
-            compiled = lambda *given: None  # noqa: E731
+            compiled = lambda *given: None
             _warn(program, error)
         return plain(*xs) if outs is None else outs
 
