@@ -89,6 +89,19 @@ class Jitted:
         """A jitted function in a class is a method."""
         return self if instance is None else partial(self, instance)
 
+    def __copy__(self) -> "Jitted":
+        """Itself, as a function's copy is."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Jitted":
+        """Itself, as a function's copy is."""
+        return self
+
+    def __reduce__(self) -> str:
+        """By its name, as functions are pickled."""
+        name: str = self._f.__qualname__
+        return name
+
     def __repr__(self) -> str:
         return f"<jit of {getattr(self._f, '__qualname__', self._f)}>"
 

@@ -104,7 +104,7 @@ class Guards:
         self._seen: set[int] = set()
         self._kept: list[Any] = []
         for root in roots:
-            self._walk("", root, _DEPTH)
+            self._walk(type(root).__name__, root, _DEPTH)
         self._fast = tuple(check.same for check in self._checks)
 
     def hold(self) -> bool:
