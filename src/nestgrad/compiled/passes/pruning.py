@@ -4,13 +4,15 @@
 and the second the same as the other.
 """
 
+from typing import Any
+
 from nestgrad.compiled.passes.rewriting import Code, swept
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Variable
 
 
 def pruned(code: Code) -> Code:
     """The code without what it does not need on raw arrays."""
-    new: dict[Variable, Variable] = {}
+    new: dict[Variable, Any] = {}
     steps = []
     for step in code.steps:
         operands = step.operands

@@ -98,7 +98,7 @@ def repeated_by_itself(w: Walk, step: Instruction) -> Any:
 @SHAPING.on("matmul", "product")
 def transposes_as_flags(w: Walk, step: Instruction) -> Any:
     """A product knows how to read a matrix by columns."""
-    flags = list(step.params or (False, False))
+    flags: list[bool] = list(step.params or (False, False))
     operands = list(step.operands)
     for i, a in enumerate(operands):
         inner = w.source(a, "permute")
