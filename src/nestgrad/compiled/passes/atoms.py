@@ -9,6 +9,7 @@ from nestgrad.compiled.passes.ranges import Range
 from nestgrad.compiled.passes.rewriting import MOST, Code, Walk, number
 from nestgrad.compiled.passes.sharing import key
 from nestgrad.compiled.passes.units import UNITS
+from nestgrad.levels.base import Coat
 from nestgrad.levels.traced.program import Instruction, Variable
 
 _FACTORS = 6
@@ -90,7 +91,8 @@ class Atoms:
             return {0: c}
         found = self.polynomials.get(a)
         if found is None:
-            m = self.atom(self.walk.new.get(a, a))
+            v: Any = self.walk.new.get(a, a)
+            m = self.atom(v)
             found = {self.twice[m]: 0.5} if m in self.twice else {m: 1.0}
         return found
 
@@ -120,7 +122,9 @@ class Atoms:
     def _finite(self, v: Variable) -> bool:
         """Whether a value, if it is a constant, is finite everywhere."""
         array, base = self.walk.code.constants.get(v), self.walk.base
-        return array is None or (prod(v.shape) <= MOST and bool(base.to_numpy(base.isfinite(array)).all()))
+        if array is None:
+            return True
+        return not isinstance(array, Coat) and prod(v.shape) <= MOST and bool(base.to_numpy(base.isfinite(array)).all())
 
     def part(self, p: Polynomial) -> int:
         """The monomial of what a polynomial is, written."""

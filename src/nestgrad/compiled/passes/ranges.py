@@ -33,11 +33,6 @@ def free(k: int) -> Range:
     return Range(-inf, inf, is_nan, is_nan | is_infinite, is_nan, is_nan | is_infinite)
 
 
-def number(c: float) -> Range:
-    """Of a finite number."""
-    return Range(c, c, 0, 0, 0, 0)
-
-
 def polynomial(p: Polynomial, known: list[Range]) -> Range:
     """Of a polynomial in atoms."""
     low = high = size = 0.0

@@ -198,12 +198,6 @@ class Walk:
         """Another instruction with the shape and dtype of this one."""
         return self.emit(name, operands, params, step.out)
 
-    def constant(self, array: Any, like: Variable) -> Variable:
-        """One more constant, of the shape and dtype of ``like``."""
-        v = Variable(-1, like.shape, like.dtype)
-        self.code.constants[v] = array
-        return v
-
 
 def only(w: Walk, v: Any, *names: str) -> Instruction | None:
     """The instruction that defines ``v``, if it is one of these ops on arrays of one dtype, and nobody else reads ``v``."""

@@ -79,12 +79,13 @@ def _content(base: Any, v: Variable, array: Any) -> Any:
     """What constants of the same numbers have in common: as Python numbers, where these are all that the array holds."""
     if isinstance(array, Coat):
         return v
+    device = base.device(array)
     number = uniform(base, v, array)
     if number is not None:
-        return v.shape, v.dtype, number, copysign(1.0, number)
-    if prod(v.shape) > _SMALL:
+        return device, v.shape, v.dtype, number, copysign(1.0, number)
+    if prod(v.shape) > _SMALL or device != base.device(base.asarray(0)):
         return v
     numbers = base.to_numpy(array)
     if not base.to_numpy(base.eq(array, base.asarray(numbers, v.dtype))).all():
         return v  # NaN, or an array of more digits than NumPy has
-    return v.shape, v.dtype, numbers.dtype, numbers.tobytes()
+    return device, v.shape, v.dtype, numbers.dtype, numbers.tobytes()
