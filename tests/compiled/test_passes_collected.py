@@ -142,7 +142,13 @@ def test_a_residual_keeps_its_digits():
 
     def f(x: Any, y: Any) -> Any:
         r, s = x.sin() - y.sin(), x * x - y * y
-        return ((r * r + r * r * y + r * s * x) * 2.0 + r * r * x, (x - y) * (x - y) * y + (x - y) * s)
+        t = x.sin() * x - y.sin() * y
+        return (
+            (r * r + r * r * y + r * s * x) * 2.0 + r * r * x,
+            (x - y) * (x - y) * y + (x - y) * s,
+            t * s + t * s * x + t * t * y,
+            (t * x) * t + (s * y) * t + s.square() * s,
+        )
 
     program = traced(f, VALUES, VALUES)
     made = optimized(program)

@@ -39,12 +39,14 @@ def _product(w: Atoms, *ps: Polynomial, c: float = 1.0) -> Polynomial | None:
 
 def _factors(w: Atoms, ps: Sequence[Polynomial]) -> list[Polynomial]:
     """The factors of a product as they are to be expanded: which of them as sums, and which as atoms."""
-    kept = [p for p in ps if len(p) > 1 and not _low(p) and not any(w.wild & m for q in ps if q is not p for m in q)]
+    kept = [
+        i for i, p in enumerate(ps) if len(p) > 1 and not _low(p) and not any(w.wild & m for j, q in enumerate(ps) if j != i for m in q)
+    ]
     if len(kept) > 1:
         w.several += 1
-        if not w.deep or prod(map(len, kept)) > w.terms:
-            kept = [max(kept, key=len)]
-    return [p if any(p is q for q in kept) else w.single(p) for p in ps]
+        if not w.deep or prod(len(ps[i]) for i in kept) > w.terms:
+            kept = [max(kept, key=lambda i: len(ps[i]))]
+    return [p if i in kept else w.single(p) for i, p in enumerate(ps)]
 
 
 def _power(w: Atoms, p: Polynomial, n: int) -> Polynomial | None:
