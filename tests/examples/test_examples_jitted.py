@@ -7,6 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from running import PAGE
 
 import nestgrad as ng
 from nestgrad import pde
@@ -44,6 +45,12 @@ def test_an_example_tells_what_a_single_trace_saves(name, backend, example, monk
         # both times are printed with three digits, their quotient with one behind the point
         assert float(times) == pytest.approx(float(before) / float(after), rel=0.011, abs=0.051)
         assert float(after) > 0 and float(first) >= 0 and traces == "1"
+
+
+def test_the_page_lists_what_is_timed():
+    rows = re.findall(r"^\| `(\w+)\.py` \| (.+?) \|(?: \S+ m?s \|){2} \S+ \| \S+ s \|$", PAGE, re.M)
+    told = {(name, what) for name, (_, whats) in QUICK.items() for what in whats}
+    assert {row for row in rows if row[0] != "speed_up"} == told
 
 
 def test_without_the_option_nothing_is_told(example, monkeypatch, capsys):
