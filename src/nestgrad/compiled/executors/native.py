@@ -28,6 +28,8 @@ def native(program: Program) -> Function:
     A program that treats many rows alike runs block by block. Where the compiler fails, or is not there, the program runs op by op, and a
     warning says so, once for each program.
 
+    It runs on as many threads as the library has when it is compiled. The sign of a zero may be another than op by op.
+
     Args:
         program: Over any base backend. Ops that are in no table, a user's own, stay single steps, called as they are.
 
