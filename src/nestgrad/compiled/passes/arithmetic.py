@@ -1,12 +1,12 @@
 """Arithmetic on polynomials: what each op of the table, from sums to guarded products, makes of its operands. ``w`` are the atoms."""
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, isfinite, prod
 from typing import Any
 
 from nestgrad.compiled.passes import ranges
 from nestgrad.compiled.passes.atoms import Atoms
-from nestgrad.compiled.passes.polynomials import EXPONENT, HIGH, ONES, Polynomial, content, factors, multiplied, plus
+from nestgrad.compiled.passes.polynomials import EXPONENT, HIGH, Polynomial, content, factors, multiplied, plain, plus
 from nestgrad.ops.table import TABLE
 
 
@@ -24,7 +24,7 @@ def _add(w: Atoms, x: Any, y: Any, sign: float = 1.0) -> Polynomial | None:
 def _near(w: Atoms, p: Polynomial) -> bool:
     """Whether a polynomial is a number or, but for its sign, an input, a constant, or a sum of such."""
     ((m, c),) = p.items() if len(p) == 1 else ((0, 0.0),)
-    return len(p) == 1 and (m == 0 or (abs(c) == 1.0 and m & (m - 1) == 0 and m & w.exact != 0))
+    return len(p) == 1 and (m == 0 or (abs(c) == 1.0 and plain(m) and m & w.exact != 0))
 
 
 def _product(w: Atoms, *ps: Polynomial, c: float = 1.0) -> Polynomial | None:
@@ -34,7 +34,7 @@ def _product(w: Atoms, *ps: Polynomial, c: float = 1.0) -> Polynomial | None:
         found = multiplied(found, p)
         if any(m & HIGH for m in found):
             return None
-    return found if any(found.values()) else None
+    return _finite(found)
 
 
 def _factors(w: Atoms, ps: Sequence[Polynomial]) -> list[Polynomial]:
@@ -55,12 +55,27 @@ def _power(w: Atoms, p: Polynomial, n: int) -> Polynomial | None:
         return None
     if n > 0:
         ((m, c),) = w.single(p).items()
-        return None if m * n & HIGH else {m * n: c**n}
+        return None if m * n & HIGH else _finite({m * n: _to(c, n)})
     c, m = w.whole(p)
+    if not c:
+        return None
     ((k, _),) = factors(m)
     v = w.op("reciprocal", w.atoms[k])
     w.infinite.add(v)
-    return {w.atom(v, ranges.function("reciprocal", w.ranges[k], len(w.atoms))) * -n: c**n}
+    return _finite({w.atom(v, ranges.function("reciprocal", w.ranges[k], len(w.atoms))) * -n: _to(c, n)})
+
+
+def _to(c: float, n: int) -> float:
+    """A power of a number."""
+    try:
+        return c**n
+    except OverflowError:
+        return inf
+
+
+def _finite(p: Polynomial) -> Polynomial | None:
+    """A polynomial, if its coefficients have not overflowed, nor all vanished."""
+    return p if all(map(isfinite, p.values())) and any(p.values()) else None
 
 
 def _guarded(w: Atoms, guards: int, *ps: Polynomial | None, c: float = 1.0) -> Polynomial | None:
@@ -95,7 +110,7 @@ def _slope(w: Atoms, y: Any) -> Polynomial | None:
 
 def _low(p: Polynomial) -> bool:
     """Whether two terms of a sum are plain values, or a plain value and a number, but for what all terms have in common."""
-    return sum(not m or (m & (m - 1) == 0 and m & ONES != 0) for m in content(p)[2]) > 1
+    return sum(not m or plain(m) for m in content(p)[2]) > 1
 
 
 def _mul(w: Atoms, x: Any, y: Any) -> Polynomial | None:

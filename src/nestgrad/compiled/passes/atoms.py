@@ -4,7 +4,7 @@ from math import isfinite, prod
 from typing import Any
 
 from nestgrad.compiled.passes import ranges
-from nestgrad.compiled.passes.polynomials import ATOMS, BITS, EXPONENT, Polynomial, Writer, content, factors
+from nestgrad.compiled.passes.polynomials import ATOMS, BITS, EXPONENT, Polynomial, Writer, content, factors, plain
 from nestgrad.compiled.passes.ranges import Range
 from nestgrad.compiled.passes.rewriting import MOST, Code, Walk, number
 from nestgrad.compiled.passes.sharing import key
@@ -147,4 +147,4 @@ class Atoms:
     def whole(self, p: Polynomial) -> tuple[float, int]:
         """``(c, monomial)`` with a monomial of one atom, ``c`` times which is the polynomial."""
         ((m, c),) = self.single(p).items()
-        return c, self.part({m: 1.0}) if len(factors(m)) > 1 else m
+        return c, m if plain(m) or not m else self.part({m: 1.0})

@@ -33,6 +33,11 @@ def factors(monomial: int) -> list[tuple[int, int]]:
     return found
 
 
+def plain(monomial: int) -> bool:
+    """Whether a monomial is an atom."""
+    return monomial & (monomial - 1) == 0 and monomial & ONES != 0
+
+
 def atoms(p: Polynomial) -> list[int]:
     """The numbers of the atoms that occur in a polynomial."""
     union = 0
