@@ -12,8 +12,9 @@ from pass_cases import alone, pinn, run, traced
 import nestgrad as ng
 from nestgrad import func
 from nestgrad.compiled.passes import optimized
-from nestgrad.compiled.passes.collecting import collected
+from nestgrad.compiled.passes.collecting import Collecting, collected
 from nestgrad.compiled.passes.factoring import factored
+from nestgrad.compiled.passes.rewriting import Code
 from nestgrad.compiled.passes.sharing import shared
 
 x = sympy.Symbol("x")
@@ -106,7 +107,7 @@ def function(chosen: list[tuple[Any, ...]], order: int) -> Any:
     return f
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(steps, st.integers(0, 3))
 def test_random_derivatives_keep_their_values(chosen: list[tuple[Any, ...]], order: int):
     """At ordinary points, at poles and at NaN."""
@@ -119,6 +120,25 @@ def test_random_derivatives_keep_their_values(chosen: list[tuple[Any, ...]], ord
         finite_alike(program, made, np.roll(VALUES, k), VALUES)
     finite_alike(program, made, np.full(7, np.nan), VALUES)
     finite_alike(program, made, VALUES, np.full(7, np.nan))
+
+
+POWERS = {
+    "reciprocal of a square": lambda x, y: 1.0 / (x * x) - y * x + 1.0 / (x * x * y),
+    "reciprocal of a product": lambda x, y: x / (x * x * y * y) + (x * x) ** -2 * y - y * x,
+    "root of a square": lambda x, y: func.grad(lambda z: ((z * z * y * y).sqrt() * z + (z * z).log() * y).sum())(x),
+    "square of a square": lambda x, y: (x * x * y) ** 3 * x - (x * x) ** 2 * (x * y).square() + y,
+    "tanh of what is squared": lambda x, y: func.grad(lambda z: ((z.tanh() * y).square().tanh() * z).sum())(x) * x * x,
+    "a zero that stays": lambda x, y: 1.0 / (x * y - y * x + 1.0) + 1.0 / ((x - x) * y + y * y) + (x * y - x * y) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_powers_of_powers(name: str):
+    program = traced(POWERS[name], VALUES, VALUES)
+    made = Collecting(Code.of(program), deep=True).run()
+    assert made is not None
+    for k in range(7):
+        finite_alike(program, made.program(program), np.roll(VALUES, k), VALUES + 0.1)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
