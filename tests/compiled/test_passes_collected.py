@@ -195,6 +195,18 @@ def test_a_sum_is_not_expanded_by_what_may_be_infinite(name: str):
         finite_alike(program, made, point, VALUES)
 
 
+def test_what_saturates_at_a_pole_keeps_its_guard():
+    """The derivative of ``tanh(1 / x)`` is 0 at 0, where the slope of tanh is 0 and that of the reciprocal infinite."""
+
+    def f(x: Any, y: Any) -> Any:
+        t = (1.0 / x).tanh()
+        return (t * t / (2.0 + t * t) * y).sum()
+
+    program = traced(func.grad(f), VALUES, VALUES)
+    assert np.isfinite(run(program, [np.zeros(7), VALUES])[0]).all()
+    finite_alike(program, Collecting(Code.of(program), deep=True).run().program(program), np.zeros(7), VALUES)
+
+
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(steps, st.integers(0, 2))
 def test_infinite_inputs_give_no_other_number(chosen: list[tuple[Any, ...]], order: int):

@@ -107,7 +107,7 @@ def test_a_function_stays_in_its_range(name: str):
 
 
 def test_reasons_go_from_atoms_to_what_is_made_of_them():
-    x, y = ranges.free(0), ranges.free(1)
+    x, y = ranges.free(0, given=True), ranges.free(1, given=True)
     nan, infinite = 1, 2
     square = ranges.polynomial({2: -1.0}, [x])
     assert square.high == 0.0 and square.nan == nan and square.bad == nan | infinite

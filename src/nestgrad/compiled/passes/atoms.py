@@ -111,9 +111,10 @@ class Atoms:
             inside = step and ranges.polynomial(self.polynomial(step.operands[0]), self.ranges)
             k = self._numbers[v] = len(self.atoms)
             self.atoms.append(v)
-            if v in self._inputs or v in self.walk.code.constants:
+            given = v in self._inputs or v in self.walk.code.constants
+            if given:
                 self.exact |= 1 << BITS * k
-            found = known or (inside and step and ranges.function(step.op.name, inside, k)) or ranges.free(k)
+            found = known or (inside and step and ranges.function(step.op.name, inside, k)) or ranges.free(k, given)
             self.ranges.append(found)
             if (v in self.infinite and not (isfinite(found.low) and isfinite(found.high))) or not self._finite(v):
                 self.wild |= EXPONENT << BITS * k
