@@ -83,7 +83,7 @@ def main() -> None:
     print(f"gradient of a penalty on the gradient, through {STEPS} steps: {slip:.0e} away from torch's")
     assert slip < 1e-12
     if options.jit:
-        speed_up.tell("gradient of the penalty", evaluate, jitted, first, theta)
+        speed_up.tell("gradient of the penalty", evaluate, jitted, first, theta, calls=20)
 
     def f(theta: Sequence[ng.Tensor]) -> ng.Tensor:
         return (last(ng.tensor(sequence[0]), ng.tensor(sequence[1:]), theta) ** 2).sum()
@@ -102,7 +102,7 @@ def main() -> None:
     print(f"Hessian times vector: {slip:.0e} away from torch's")
     assert slip < 1e-12
     if options.jit:
-        speed_up.tell("Hessian times vector", along_directions, jitted, values, directions)
+        speed_up.tell("Hessian times vector", along_directions, jitted, values, directions, calls=20)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def main() -> None:
         x, v = map(ng.tensor, rng.normal(size=(2, n)))
         found, right = jitted(x, v).numpy(), product_by_hand(x.numpy(), v.numpy())
         assert np.allclose(found, right, rtol=1e-12, atol=1e-12 * abs(right).max())
-        tell(f"a Hessian's product with {n} numbers", product, jitted, x, v)
+        tell(f"a Hessian's product with {n} numbers", product, jitted, x, v, calls=20)
 
 
 if __name__ == "__main__":
