@@ -68,7 +68,8 @@ class Entry:
         noted: Marks of what is closed over.
         asked: The stacks that the function used, with the tapes that they had.
         order: The ranks of births of all these tapes.
-        plainly: Whether it has nothing to do with levels, if no argument has.
+        plainly: Whether a call has nothing to do with levels, if no argument has, but for marks of the function's own.
+        marked: Whether there are such marks.
         mixed: Whether there are floating dtypes beside that of Python numbers.
     """
 
@@ -86,6 +87,7 @@ class Entry:
     asked: dict[tuple[Tape, ...], tuple[Tape, ...]]
     order: tuple[int, ...]
     plainly: bool
+    marked: bool
     mixed: bool
 
     def fits(self, call: Call) -> bool:
@@ -106,7 +108,8 @@ class Entry:
         """What the function returns for a call that it fits."""
         b, program = call.b, self.program
         if self.plainly and call.flat:
-            outs = [make(b, p, NONE) for p in program.evaluate(b, call.values)]
+            raw = program.evaluate(b, call.values)
+            outs = [make(b, p, m) for p, m in zip(raw, self._own_marks(), strict=True)] if self.marked else [make(b, p, NONE) for p in raw]
             return outs[0] if self.structure is LEAF and outs else self._unflatten(outs)
         captured = [tensor.value for tensor in program.captured]
         given = [*call.values, *captured]
@@ -125,6 +128,22 @@ class Entry:
             value = answers[removed][out.number]
             outs.append(make(b, *fitted(value, self._marks(out, given, call.marks, tapes))))
         return self._unflatten(outs)
+
+    def _own_marks(self) -> list[Marks]:
+        """For each output, its marks where all of them are the function's own; the same for those with the same tapes."""
+        here: dict[Tape, Tape] = {}
+        if running.get() is not None:
+            for then, current in zip(self.asked.values(), map(_current, self.asked), strict=True):
+                here.update(zip(then, current, strict=True))
+        made: dict[tuple[Tape, ...], Marks] = {(): NONE}
+        found = []
+        for out in self.outputs:
+            tapes = tuple(out.marks)
+            if tapes not in made:
+                age = now()
+                made[tapes] = {here.get(tape, tape): Moment(age, *getattr(mark, "words", ())) for tape, mark in out.marks.items()}
+            found.append(made[tapes])
+        return found
 
     def _removed(self, out: Output, given: Sequence[Any], tapes: dict[Tape, Tape]) -> Removed:
         kept = {tapes[tape]: numbers for tape, numbers in out.reached.items()}

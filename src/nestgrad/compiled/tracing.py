@@ -110,7 +110,8 @@ def _entry(b: Any, recording: Inside, result: Any, guards: Guards, given: tuple[
         noted=noted,
         asked=asked,
         order=births(found, asked.values()),
-        plainly=not (variants or context or noted or asked or any(out.marks for out in outputs)),
+        plainly=not (variants or context or noted),
+        marked=any(out.marks for out in outputs),
         mixed=mixed,
     )
 
