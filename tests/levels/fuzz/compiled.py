@@ -16,7 +16,7 @@ from fuzz.pool import KINDS, Value, Wrong, first_line
 from fuzz.pushes import SECOND
 from fuzz.samples import Samples
 from nestgrad import Tensor, func, jit
-from nestgrad.errors import NestgradError
+from nestgrad.errors import GraphFreedError, NestgradError
 from nestgrad.levels.base import now
 from nestgrad.levels.coats import worn
 
@@ -29,7 +29,7 @@ WORDS: dict[str, Any] = {
 ERRORS = (NestgradError, TypeError, AttributeError)
 """What the text may raise: where ``get`` gives ``None``, Python says that it is no operand and has no methods."""
 
-CANNOT = "lives on (Forward|Taylor|jvp|taylor|linearize) .*, which has no backward pass|^jit: "
+CANNOT = "lives on .*, which has no backward pass|cannot leave it this way|^jit: "
 """Errors that need not be: inside, a level of arguments that does not record is not in the way, and another ``jit`` is a part."""
 
 MODEST = 1e6
@@ -43,10 +43,10 @@ class Compiled(Samples):
         """A compiled function, called as the program does; and again with what else there is."""
         arguments = [self.some() for _ in range(self.random.choice((1, 1, 2)))]
         run = AsItIs(self, arguments)
-        begin = len(self.log)
+        namespace, begin = {**WORDS, **self.namespace}, len(self.log)
         f, names = self.heading(arguments)
         self.ran(run, lambda: run(*(v.tensor for v in arguments)), None, stash=0.0)
-        plain = self.written(f, self.log[begin:])
+        plain = self.written(f, self.log[begin:], namespace)
         out = run.out
         assert out is not None
         compiled = jit(plain, executor=self.random.choice(("auto", "auto", "replay")))
@@ -56,15 +56,14 @@ class Compiled(Samples):
             self.compared(plain, compiled, [self.other_argument(v) for v in arguments], f"jit({f}), called again,")
         return value
 
-    def written(self, f: str, lines: list[str]) -> Callable[..., Any]:
-        """The function that the text defines."""
+    def written(self, f: str, lines: list[str], namespace: dict[str, Any]) -> Callable[..., Any]:
+        """The function that the text defines, with what there was before it."""
         margin = len(lines[0]) - len(lines[0].lstrip())
         text = []
         for line in lines:
             text.append(line[margin:])
             if line.lstrip().startswith("def "):
                 text.append(f"{' ' * (len(line) - len(line.lstrip()) - margin)}    pass")  # it may have come to nothing
-        namespace = {**WORDS, **self.namespace}
         self.counts["compiled functions"] += 1
         exec("\n".join(text), namespace)
         made: Callable[..., Any] = namespace[f]
@@ -95,6 +94,9 @@ class Compiled(Samples):
             want = plain(*arguments)
         except NameError:  # of what another function in the text has kept
             self.counts["compiled functions that are no text"] += 1
+            return None
+        except GraphFreedError:  # by the run before this one
+            self.counts["compiled functions that were freed"] += 1
             return None
         except ERRORS as error:
             try:
