@@ -62,17 +62,15 @@ def points(n: int, seed: int) -> tuple[Array, Array, Array]:
 
 def training(S: Autodiff, nu: float, n: int, seed: int) -> tuple[Evaluate, tuple[ng.Tensor, ng.Tensor, ng.Tensor]]:
     """Loss and gradient as a function of the parameters, x and t; and these where the training starts."""
-    where_x, where_t, weight = points(n, seed)
-    x, t, weights = S.tensor(where_x, requires_grad=True), S.tensor(where_t, requires_grad=True), S.tensor(weight)
+    x, t, weights = map(S.base.tensor, points(n, seed))
 
-    def evaluate(theta: ng.Tensor, x: ng.Tensor, t: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+    def evaluate(*numbers: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+        theta, x, t = (S.tensor(p, requires_grad=True) for p in numbers)
         r = residual(theta, x, t, nu)
         loss = (weights * r * r).mean()
         return loss.detach(), theta.grad(loss.backward()).detach()  # numbers: nobody differentiates them once more
 
-    # After x and t, as all parameters in training are: in which order variables came up is part of what a function is traced for.
-    theta = S.tensor(mlp.init(WIDTHS, np.random.default_rng(seed)), requires_grad=True)
-    return evaluate, (theta, x, t)
+    return evaluate, (S.base.tensor(mlp.init(WIDTHS, np.random.default_rng(seed))), x, t)
 
 
 def solve(S: Autodiff, evaluate: Evaluate, start: tuple[ng.Tensor, ng.Tensor, ng.Tensor], steps: int) -> tuple[Array, int]:
@@ -81,7 +79,7 @@ def solve(S: Autodiff, evaluate: Evaluate, start: tuple[ng.Tensor, ng.Tensor, ng
     bar: Any = tqdm(total=steps, unit="step", disable=None) if tqdm else None  # None: no bar where nobody watches
 
     def loss_and_gradient(parameters: Array) -> tuple[float, Array]:
-        loss, gradient = evaluate(S.tensor(parameters, requires_grad=True), x, t)
+        loss, gradient = evaluate(S.base.tensor(parameters), x, t)
         return loss.item(), gradient.numpy()
 
     def after_step(intermediate_result: Any) -> None:

@@ -63,27 +63,28 @@ def main() -> None:
 
     widths = (1, 20, 20, 1)
     S = Autodiff(Autodiff(NumpyBackend()))
-    x = S.tensor(np.linspace(-1.0, 1.0, 50)[:, None], requires_grad=True)
-    y = np.sin(3.0 * x.numpy())
+    samples = ng.tensor(np.linspace(-1.0, 1.0, 50)[:, None])
+    y = ng.sin(3.0 * samples)
 
-    def evaluate(theta: ng.Tensor, x: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
-        loss = ((apply(theta, widths, x) - y) ** 2).mean()
+    def evaluate(parameters: ng.Tensor) -> tuple[ng.Tensor, ng.Tensor]:
+        theta = S.tensor(parameters, requires_grad=True)
+        loss = ((apply(theta, widths, samples) - y) ** 2).mean()
         return loss.detach(), theta.grad(loss.backward()).detach()  # numbers: nobody differentiates them once more
 
     jitted = ng.jit(evaluate)
     chosen = jitted if options.jit else evaluate
 
     def loss_and_gradient(flat: Array) -> tuple[float, Array]:
-        loss, gradient = chosen(S.tensor(flat, requires_grad=True), x)
+        loss, gradient = chosen(ng.tensor(flat))
         return loss.item(), gradient.numpy()
 
     start = init(widths, np.random.default_rng(0))
     fit = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": 300, "ftol": 0, "gtol": 0})
 
     if options.jit:
-        speed_up.tell("loss and gradient", evaluate, jitted, S.tensor(start, requires_grad=True), x, calls=50)
+        speed_up.tell("loss and gradient", evaluate, jitted, ng.tensor(start), calls=50)
 
-    theta = S.tensor(fit.x)
+    theta, x = S.tensor(fit.x), S.tensor(samples, requires_grad=True)
     curvature = apply(theta, widths, x).wrt(x).wrt(x).numpy()
 
     layers = [(w.numpy(), b.numpy()) for w, b in unpack(theta, widths)]
