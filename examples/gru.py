@@ -66,16 +66,16 @@ def main() -> None:
     values, directions = ([rng.normal(size=shape) for shape in SHAPES] for _ in range(2))
 
     S = Autodiff(Autodiff(NumpyBackend()))
-    theta = [S.tensor(v, requires_grad=True) for v in values]
-    first = S.tensor(sequence[0], requires_grad=True)
 
-    def evaluate(first: ng.Tensor, theta: Sequence[ng.Tensor]) -> list[ng.Tensor]:
+    def evaluate(inputs: ng.Tensor, weights: Sequence[ng.Tensor]) -> list[ng.Tensor]:
+        first, theta = S.tensor(inputs, requires_grad=True), [S.tensor(w, requires_grad=True) for w in weights]
         sensitivity = last(first, ng.tensor(sequence[1:]), theta).wrt(first)
         gradients = (sensitivity**2).sum().backward()
         return [w.grad(gradients).detach() for w in theta]  # numbers: nobody differentiates them once more
 
+    start, theta = ng.tensor(sequence[0]), [ng.tensor(v) for v in values]
     jitted = ng.jit(evaluate)
-    ours = [g.numpy() for g in (jitted if options.jit else evaluate)(first, theta)]
+    ours = [g.numpy() for g in (jitted if options.jit else evaluate)(start, theta)]
 
     weights, penalty, loss = torchs(sequence, values)
     right = [g.numpy() for g in torch.autograd.grad(penalty, weights, retain_graph=True)]
@@ -83,7 +83,7 @@ def main() -> None:
     print(f"gradient of a penalty on the gradient, through {STEPS} steps: {slip:.0e} away from torch's")
     assert slip < 1e-12
     if options.jit:
-        speed_up.tell("gradient of the penalty", evaluate, jitted, first, theta, calls=20)
+        speed_up.tell("gradient of the penalty", evaluate, jitted, start, theta, calls=20)
 
     def f(theta: Sequence[ng.Tensor]) -> ng.Tensor:
         return (last(ng.tensor(sequence[0]), ng.tensor(sequence[1:]), theta) ** 2).sum()
