@@ -22,15 +22,15 @@ def base(request: pytest.FixtureRequest) -> Any:
     return NumpyBackend() if request.param == "numpy" else TorchBackend(dtype="float64")
 
 
-@pytest.fixture(params=["levels", "transforms"])
+@pytest.fixture(params=STYLES)
 def orders(request: pytest.FixtureRequest, base: Any) -> Callable[..., list[Any]]:
-    """``orders(f, x, n)``: the derivatives of order 1 to n, on stacked levels or by nested transforms."""
+    """``orders(f, x, n)``: the derivatives of order 1 to n, on stacked levels or by nested transforms, compiled or not."""
     return partial(STYLES[request.param], base)
 
 
-@pytest.fixture(params=["levels", "transforms"])
+@pytest.fixture(params=HESSIANS)
 def hessian(request: pytest.FixtureRequest, base: Any) -> Callable[..., Any]:
-    """``hessian(f, x)``: all second derivatives, on stacked levels or by nested transforms."""
+    """``hessian(f, x)``: all second derivatives, on stacked levels or by nested transforms, compiled or not."""
     return lambda f, x: HESSIANS[request.param](f, base, x)
 
 

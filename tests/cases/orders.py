@@ -1,11 +1,11 @@
-"""Derivatives of order 1 to n of a function of one scalar or of independent entries, in the two styles."""
+"""Derivatives of order 1 to n of a function of one scalar or of independent entries, in the two styles; with ``jit`` in either."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from nestgrad import Autodiff
+from nestgrad import Autodiff, jit
 from nestgrad.func import grad
 
 
@@ -35,7 +35,22 @@ def _gradient_of_sum(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return grad(lambda x: f(x).sum())
 
 
-STYLES = {"levels": by_levels, "transforms": by_transforms}
+def by_compiled_transforms(base: Any, f: Callable[[Any], Any], x: Any, n: int) -> list[Any]:
+    """``jit`` of ``grad`` of ``jit`` of ``grad`` of ..."""
+    x, found, g = base.tensor(x), [], f
+    for _ in range(n):
+        g = jit(_gradient_of_sum(g))
+        g(x * 0.9)  # at another point first
+        found.append(g(x).numpy())
+    return found
+
+
+STYLES = {
+    "levels": by_levels,
+    "transforms": by_transforms,
+    "levels of a compiled function": lambda base, f, x, n: by_levels(base, jit(f), x, n),
+    "compiled transforms": by_compiled_transforms,
+}
 
 
 def check(got: Any, want: Any, rtol: float = 1e-9, atol: float = 0.0) -> None:
@@ -60,4 +75,16 @@ def hessian_by_transforms(f: Callable[[Any], Any], base: Any, x: Any) -> Any:
     return np.stack(rows).reshape(x.shape + x.shape)
 
 
-HESSIANS = {"levels": hessian, "transforms": hessian_by_transforms}
+def compiled_hessian(f: Callable[[Any], Any], base: Any, x: Any) -> Any:
+    """The same by ``grad`` of each entry of a compiled ``grad``."""
+    g, x = jit(grad(f)), base.tensor(x)
+    rows = [grad(lambda v, k=k: g(v).reshape(-1)[k])(x).numpy() for k in range(x.size)]
+    return np.stack(rows).reshape(x.shape + x.shape)
+
+
+HESSIANS = {
+    "levels": hessian,
+    "transforms": hessian_by_transforms,
+    "levels of a compiled function": lambda f, base, x: hessian(jit(f), base, x),
+    "a compiled gradient": compiled_hessian,
+}
