@@ -81,9 +81,10 @@ class Level(Factories):
 
     def _meant(self, worn: list[Tape], outer: Tape | None, transforms: list[Tape]) -> Tape:
         while outer is not None and outer.birth > self._tapes[0].birth:
-            if (trace := outer.trace) is not None:  # a trace with levels: what is meant outside, inside
-                found: Tape = trace.stand_in(self._meant([trace.outside(tape) for tape in worn], outer.outer, transforms))
-                return found
+            if (trace := outer.trace) is not None:  # a trace with levels: what is meant outside; for a value inside, what stands for it
+                found = self._meant([trace.outside(tape) for tape in worn], outer.outer, transforms)
+                inside: Tape = trace.stand_in(found) if any(tape.birth >= outer.birth for tape in worn) else found
+                return inside
             if any(tape.birth >= outer.birth for tape in worn):
                 if any(self.tape.birth <= tape.birth < outer.birth and tape not in transforms for tape in worn):
                     raise LevelError(

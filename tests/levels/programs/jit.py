@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nestgrad import Tensor, func, jit
+from nestgrad import Forward, Taylor, Tensor, func, jit
 from nestgrad.errors import GraphFreedError, LevelError, NotConnectedError, NotTrackedError, TraceError
 from programs.case import BASE, NO_LEVEL_LEFT, d, raises, right, stack, var
 from programs.passes import POINT, RATE, residual, slope, step as gradient_of_step, trained
@@ -409,3 +409,16 @@ def j45_variable_made_of_an_argument():
         return d(y, q).detach() + 1.0, d(y, x)
 
     return jit(f)(var(s, 2.0))
+
+
+@right(4.0, 6.0, 4.0)
+def j46_what_moves_outside_is_taken_apart_inside():
+    """The tangent and the first coefficient of what is closed over, 3 and 5; and the value alone."""
+    forward, taylor = Forward(BASE), Taylor(BASE, order=2)
+    p, q = forward.dual(3.0, 3.0), taylor.series(3.0, 5.0)
+    z = BASE.tensor(1.0)
+    return (
+        jit(lambda z: forward.tangent(p) + z)(z),
+        jit(lambda z: taylor.terms(q)[1] + z)(z),
+        jit(lambda z: forward.primal(p) + z)(z),
+    )
