@@ -167,8 +167,10 @@ class Jitted:
                 call.add(float, None, NONE)
             elif isinstance(x, Handle) or (not isinstance(x, (int, Held)) and call.b.base.accepts(x)):
                 call.array(_as_tensor(x, call.b))
+            elif isinstance(x, Held):
+                call.fix(k, x.value, f" {x.name!r}")
             else:
-                call.fix(k, *((x.value, f" {x.name!r}") if isinstance(x, Held) else (x,)))
+                call.fix(k, x)
         if floats:
             self._weak(call, floats, leaves)
         if not call.flat:
