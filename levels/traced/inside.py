@@ -11,6 +11,7 @@ The history of an argument stays outside. It is told apart from a variable, sinc
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from nestgrad.errors import LevelError, TraceError
@@ -21,7 +22,7 @@ from nestgrad.levels.reverse.node import Node, Tracked, tracked
 from nestgrad.levels.traced.cutting import CUT, Variant, uncut
 from nestgrad.levels.traced.program import Compiler, Program, Variable, behind
 from nestgrad.levels.traced.recording import Recording
-from nestgrad.levels.traced.standing import InsideTape, seen_inside
+from nestgrad.levels.traced.standing import InsideTape, covered, seen_inside
 from nestgrad.levels.traced.wire import Wire, identity_of, wire
 
 
@@ -67,13 +68,17 @@ class Inside(Recording):
         self._brought: dict[Any, tuple[Any, Any]] = {}
         self._histories: dict[Node, set[Node]] = {}
         self._worn: dict[Variable, set[Tape]] = {}
+        self._covered: dict[Variable, set[Tape]] = {}
         self.variants: list[Variant] = []
 
     # coming in
 
     def argument(self, p: Any) -> Any:
         """A value as the next input, with stand-ins for the tapes of ``Autodiff`` that it wears."""
-        return self._dressed(p, self.input(p))
+        inner = self.input(p)
+        if tapes := covered(p):
+            self._covered[inner.variable] = tapes
+        return self._dressed(p, inner)
 
     def bring(self, p: Any) -> Any:
         """A value as it is inside: what differentiates it outside is replaced by stand-ins. What is inside already stays as it is."""
@@ -94,7 +99,23 @@ class Inside(Recording):
         """Values that are to meet, and their marks, as they are inside, if one of them is inside."""
         if not any(map(self.holds, values)) and not any(tape.trace is self for m in marks for tape in m):
             return values, marks
+        if self._covered or any(coat.hidden for p in values for coat in worn(p)):
+            self._refuse_covered(values, {self.outside(tape) for m in marks for tape in m})
         return [self.bring(p) for p in values], [self.moved(m) for m in marks]
+
+    def _refuse_covered(self, values: Sequence[Any], marked: set[Tape]) -> None:
+        """Refuse to decide whether what was taken out of a level meets what is on it: under a batch, ages are not to be seen here.
+
+        Raises:
+            LevelError: If there is such a level.
+        """
+        for p in values:
+            tapes = {tape for v in self._behind(p) for tape in self._covered.get(v, ())}
+            if met := marked & (tapes if self.holds(p) else tapes | covered(p)):
+                raise LevelError(
+                    f"jit: got a value that was taken out of {met.pop()} beside samples of a batch over values on that level; expected the "
+                    "samples to be on levels above the batch, because it cannot be told inside which of them came first. Try without jit"
+                )
 
     @property
     def context(self) -> list[Any]:
@@ -130,6 +151,12 @@ class Inside(Recording):
         if variable is not None:
             self._worn[variable] = found
 
+    def _reference(self, p: Any) -> Variable:
+        variable = super()._reference(p)
+        if isinstance(p, Coat) and not isinstance(p, Wire) and (tapes := covered(p)):
+            self._covered[variable] = tapes
+        return variable
+
     def _leaf(self, coat: Tracked, variable: Variable) -> Node:
         key = coat.tape, coat.node
         node = self._nodes.get(key)
@@ -162,21 +189,36 @@ class Inside(Recording):
         Raises:
             TraceError: If arguments wear levels outside that cannot be told to leave.
         """
-        first = min((self.outside(tape).birth for tape in tapes), default=None)
-        if first is not None and any(tape.birth >= first for tape in self.opaque_under(p)):
-            raise TraceError(
-                "detach: inside jit, got level=... where arguments of the function live on levels outside that do not record "
-                f"({', '.join(map(repr, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
-            )
+        first = min((self.outside(tape).birth for tape in tapes), default=inf)
+        self.refuse_cut(p, lambda tape: tape.birth >= first)
         if isinstance(p, Wire):
             return self._write(CUT, (p,), (tapes,), p.value)
         return p.mapped(lambda part: self.cut(part, tapes)) if isinstance(p, Coat) else p
 
+    def refuse_cut(self, p: Any, among: Callable[[Tape], bool]) -> None:
+        """Refuse to take a value off levels outside that it wears there, and that are not to be seen inside.
+
+        Args:
+            p: The value.
+            among: Whether a tape outside is one of those that it is to be taken off.
+
+        Raises:
+            TraceError: If there is such a level.
+        """
+        if any(map(among, self.opaque_under(p))):
+            raise TraceError(
+                "detach: inside jit, got level=... where arguments of the function live on levels outside that do not record "
+                f"({', '.join(map(repr, self.opaque))}); expected detach() without a level. Try detach(), or detach by level outside"
+            )
+
     def opaque_under(self, p: Any) -> set[Tape]:
         """Tapes of levels that do not record, worn outside by inputs that ``p`` depends on."""
+        return {tape for v in self._behind(p) for tape in self._worn.get(v, ())}
+
+    def _behind(self, p: Any) -> set[Variable]:
+        """All that a value depends on."""
         wires = [coat for coat in within(p) if isinstance(coat, Wire)]
-        found = set[Variable]().union(*(behind(coat.variable, self._steps, self._links) for coat in wires))
-        return {tape for v in found for tape in self._worn.get(v, ())}
+        return set[Variable]().union(*(behind(coat.variable, self._steps, self._links) for coat in wires))
 
     def program(self, outputs: Sequence[tuple[Any, Marks]], *args: Any, **kwargs: Any) -> Program:
         """End the trace: what was cut is computed anew, of inputs that are constants there."""

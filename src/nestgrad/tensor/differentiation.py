@@ -97,9 +97,14 @@ class Differentiation(Handle):
             )
         tapes = [coat.tape for coat in within(value) if coat.differentiates] + list(marks)
         if isinstance(level, Level):
-            births = [level.meant(tapes).birth]
+            meant = level.meant(tapes)
+            births = [meant.birth]
+            if trace is not None:
+                trace.refuse_cut(value, lambda tape: tape.birth >= trace.outside(meant).birth)
         elif isinstance(level, int) and level >= 1:
             births = [tape.birth for tape in tapes if tape.number >= level]
+            if trace is not None:
+                trace.refuse_cut(value, lambda tape: tape.number >= level)
         else:
             raise LevelError(f"detach: got level {level!r}; expected an Autodiff level or a number from 1 on")
         first = min(births, default=inf)

@@ -422,3 +422,9 @@ def j46_what_moves_outside_is_taken_apart_inside():
         jit(lambda z: taylor.terms(q)[1] + z)(z),
         jit(lambda z: forward.primal(p) + z)(z),
     )
+
+
+@raises(TraceError, match="detach: inside jit, got level=")
+def j47_level_of_a_series_named_inside():
+    taylor = Taylor(BASE, order=2)
+    return jit(lambda z: (1.43 - z).detach(level=taylor))(taylor.series(0.5, 1.0))
