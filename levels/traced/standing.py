@@ -45,6 +45,12 @@ class InsideTape(TraceTape):
         return middle if low < middle < high else (Fraction(low) + Fraction(high)) / 2  # where floats are too coarse
 
 
+def covered(p: Any) -> set[Tape]:
+    """Tapes of ``Autodiff`` levels that a value wears under a batch."""
+    seen = seen_inside(p)
+    return {coat.tape for coat in worn(p) if isinstance(coat, Tracked) and not coat.tape.closed and coat not in seen}
+
+
 def seen_inside(p: Any) -> list[Tracked]:
     """The coats of ``Autodiff`` levels that a function sees of a value, outermost first: not those from under a batch, which holds all
     samples of what is seen."""
