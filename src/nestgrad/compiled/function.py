@@ -242,7 +242,7 @@ class Jitted:
         """Why there is no program for a call yet."""
         if key in self._entries and (entries := self._entries[key]):
             changed = next((reason for entry in entries if (reason := entry.guards.changed())), None)
-            return changed or "the levels of arguments and of what is closed over"
+            return changed or "the levels of arguments and of what is closed over, or the order in which they were made"
         return difference(next(reversed(self._entries)), key) if self._entries else "the first call"
 
 

@@ -19,7 +19,7 @@ def difference(old: Any, new: Any) -> str:
     names = _names(new[1])
     leaves = zip(names, old[2], new[2], strict=True)
     changed = [f"{name}: {_leaf(before)} became {_leaf(after)}" for name, before, after in leaves if before != after]
-    return "; ".join(changed) if changed else "the levels of the arguments"
+    return "; ".join(changed) if changed else "the levels of the arguments, or the order in which they were made"
 
 
 def _structure(structure: Any) -> str:
