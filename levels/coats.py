@@ -124,8 +124,8 @@ def tied(g: Any, root: Any, shape: tuple[int, ...]) -> Any:
     if not isinstance(root, Coat) or root.__class__ is Remade:
         return g
     trace = tracing.get()
-    if trace is not None and trace.holds(g):
-        root = trace.bring(root)
+    if trace is not None and (trace.holds(g) or trace.holds(root)):
+        g, root = trace.bring(g), trace.bring(root)
     if isinstance(g, Coat) and g.tape.birth > root.tape.birth:
         return g.mapped(lambda part: tied(part, root, g.under(shape)))
     if isinstance(root, Tracked):

@@ -27,6 +27,8 @@ def enter(level: Any, name: str, xs: Sequence[Any], dress: Callable[..., Any], f
     if floating and (whole := [x for x in tensors if not b.base.is_floating(bare(x.value))]):
         raise DTypeError(f"{name}: got dtype {b.dtype(whole[0].value)}; expected a floating one. Try x.astype('float64')")
     _, values, marks = meet(name, *tensors)
+    if (trace := tracing.get()) is not None:
+        values, marks = [trace.bring(p) for p in values], trace.moved(marks)
     tape: Tape = level.tapes[-1]
     if tape in marks:
         raise LevelError(
