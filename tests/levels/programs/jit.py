@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nestgrad import Forward, Taylor, Tensor, func, jit
+from nestgrad import Autodiff, Forward, Taylor, Tensor, func, jit
 from nestgrad.errors import GraphFreedError, LevelError, NotConnectedError, NotTrackedError, TraceError
 from programs.case import BASE, NO_LEVEL_LEFT, d, raises, right, stack, var
 from programs.passes import POINT, RATE, residual, slope, step as gradient_of_step, trained
@@ -428,3 +428,24 @@ def j46_what_moves_outside_is_taken_apart_inside():
 def j47_level_of_a_series_named_inside():
     taylor = Taylor(BASE, order=2)
     return jit(lambda z: (1.43 - z).detach(level=taylor))(taylor.series(0.5, 1.0))
+
+
+@right(-math.sin(0.5), 0.0, math.cos(0.5))
+def j48_slope_of_a_function_that_is_linear_in_the_argument():
+    """(s p)_s = p, of which the program computes nothing: it is what is closed over. Its cosine has the slope -sin(p)."""
+    s = stack(1)
+    p, z = var(s, 0.5), var(s, 2.0)
+    cosine = jit(lambda z: func.grad(lambda s: s * p)(z).cos())(z)
+    looked_up = jit(lambda z: func.jacrev(lambda s: s * p)(z).sin())(z)
+    return d(cosine, p), d(cosine, z), d(looked_up, p)
+
+
+@right(1.0 - 0.588)
+def j49_series_of_what_is_closed_over():
+    """The first coefficient of a series along p itself; on no level, as it is outside of a trace."""
+    taylor = Taylor(BASE, order=2)
+    s = Autodiff(taylor)
+    x, p = var(s, -0.588), var(s, 1.0)
+    y = jit(lambda x: taylor.terms(taylor.series(p, p))[1] + x)(x)
+    assert not y.tracked_on()
+    return y
