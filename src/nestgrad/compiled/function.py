@@ -12,6 +12,7 @@ from nestgrad.compiled.call import Call, Held
 from nestgrad.compiled.choice import chosen, compiler, known
 from nestgrad.compiled.entry import Entry
 from nestgrad.compiled.guards import Guards
+from nestgrad.compiled.passes import optimized
 from nestgrad.compiled.signature import FLAT, pattern
 from nestgrad.compiled.telling import difference
 from nestgrad.compiled.tracing import traced
@@ -130,8 +131,6 @@ class Jitted:
 
     def program(self, *args: Any, **kwargs: Any) -> Any:
         """The program that a call with these arguments runs, before and after the optimiser: ``(traced, optimised)``."""
-        from nestgrad.compiled.passes import optimized
-
         call = self._taken_apart(args, kwargs)
         key = self._key(call)
         entry = self._known(call, key) or self._traced(call, key)
