@@ -1,6 +1,7 @@
 """``Call``: the arguments of one call of a jitted function, taken apart into inputs and what is part of the signature."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from nestgrad.compiled.signature import FLAT, Pattern
@@ -26,6 +27,12 @@ def exact(x: Any) -> Any:
     if isinstance(x, float):
         return repr(x)
     return (x.__class__, *map(exact, x)) if isinstance(x, tuple) else x.__class__
+
+
+@lru_cache(maxsize=64)
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two dressed backends are over the same base, which takes the time of an op or two to find out."""
+    return bool(one.base == other.base)
 
 
 class Call:
@@ -69,7 +76,7 @@ class Call:
             LevelError: If it is over another base backend.
         """
         b = self.b
-        if x.b is not b and x.b.base != b.base:
+        if x.b is not b and not _alike(x.b, b):
             raise LevelError(f"jit: got a tensor over {x.b.base!r} beside one over {b.base!r}; expected one base backend")
         value, marks = x.value, x.marks
         if isinstance(value, Coat) or marks:
