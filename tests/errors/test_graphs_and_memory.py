@@ -1,6 +1,7 @@
 """Graphs that were freed, memory that was written into, values taken out of their levels; and that no class of error is idle."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 import nestgrad as ng
 from nestgrad import Autodiff, NumpyBackend, errors
 from nestgrad.backends import Backend
+from nestgrad.compiled.executors import native
 from nestgrad.errors import GraphFreedError, LevelError, MutatedError, NestgradError, NoLevelLeft, NotTrackedError
 from nestgrad.func import grad, taylor, trace, vjp
 from nestgrad.testing import check_grads
@@ -174,6 +176,24 @@ def test_a_transform_does_not_lose_what_was_taken_out_of_it(S):
         grad(lambda v: v.inner() * 1.0)(S.base.tensor(2.0))
 
 
+def _watched(x):
+    """A NaN while somebody looks for it."""
+    with ng.detect_anomaly():
+        return (x - 2.0).log()
+
+
+def _uncompiled(x):
+    """A program over a backend that has no compiler, or none for its subclass; the warning as an error."""
+
+    class Plain(NumpyBackend):
+        """A backend of the user's own."""
+
+    program = trace(lambda v: v * v)(Plain().tensor([1.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.CompileWarning)
+        return native(program)
+
+
 IDLE = {
     errors.ShapeError: lambda x: x.reshape(5),
     errors.IndexRangeError: lambda x: x[9],
@@ -196,6 +216,8 @@ IDLE = {
     errors.ConvergenceError: lambda x: ng.implicit.root(lambda p: p, lambda v, p: v * v - p)(x),
     errors.FunctionalError: lambda x: ng.functional.hessian(lambda v: v, x),
     errors.FunctionalTypeError: lambda x: ng.functional.hessian(lambda v: [v], x),
+    errors.AnomalyError: _watched,
+    errors.CompileWarning: _uncompiled,
     errors.SingularMatrixError: lambda x: ng.linalg.inv(ng.zeros((2, 2))),
     errors.PatternError: lambda x: ng.func.hessian_diag(lambda v: v[0] * v[1] * v.sum(), pattern=np.eye(4))(x.detach()),
     errors.WrongDerivativeError: lambda x: check_grads(lambda v: (v * v.detach()).sum(), [np.array([1.0, 2.0])]),
