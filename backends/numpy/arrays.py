@@ -86,7 +86,8 @@ class Arrays(Backend):
 
     @writes()
     def product(self, x: Value, y: Value, tx: bool, ty: bool, out: Value = None) -> Value:
-        return self.matmul(x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y, out)
+        x, y = x.swapaxes(-1, -2) if tx else x, y.swapaxes(-1, -2) if ty else y
+        return self.matmul(x, y) if out is None else self.matmul(x, y, out)  # a subclass may have a matmul of two arrays
 
     def vecmat(self, x: Value, y: Value, ty: bool) -> Value:
         return y.dot(x) if ty else x.dot(y)

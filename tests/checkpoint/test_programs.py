@@ -42,7 +42,10 @@ def test_programs_have_the_same_outcome(case, request):
         assert found is plain
     else:
         for ours, theirs in zip(found, plain, strict=True):
-            np.testing.assert_array_equal(ours, theirs, strict=True)
+            if case.name.startswith("j"):  # compiled: what is to be computed again runs as it was traced, and rounds otherwise
+                np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-14)
+            else:
+                np.testing.assert_array_equal(ours, theirs, strict=True)
 
 
 @pytest.mark.usefixtures("thrifty")

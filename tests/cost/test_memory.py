@@ -250,7 +250,7 @@ def test_a_loop_of_transforms_leaves_nothing():
 
 @pytest.mark.parametrize(("depth", "n"), [(1, 200_000), (2, 50_000)])
 def test_a_long_chain_is_differentiated_and_freed_without_recursion(depth, n):
-    assert n >= 50 * sys.getrecursionlimit()
+    assert n >= 20 * sys.getrecursionlimit()  # 1,000, unless a library that another test has loaded has doubled it
     level: Any = NUMPY
     levels = []
     for _ in range(depth):
