@@ -7,7 +7,7 @@ running the level over its replay. On other levels the program is replayed op by
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from nestgrad.levels.base import Coat, Tape
+from nestgrad.levels.base import Coat, Tape, tracing
 from nestgrad.levels.batched import Batch, batched
 from nestgrad.levels.forward import Dual, dual, split
 from nestgrad.levels.reverse.backward import Pass
@@ -24,6 +24,9 @@ from nestgrad.ops.table import SPECIAL, Op
 def invoke(b: Any, program: Program, values: Sequence[Any]) -> tuple[Any, ...]:
     """The outputs of a program for values of all its inputs, the captured ones too, in coats of any levels."""
     coats = [p for p in values if isinstance(p, Coat)]
+    if coats and (trace := tracing.get()) is not None and any(map(trace.holds, coats)):
+        values = [trace.bring(p) for p in values]
+        coats = [p for p in values if isinstance(p, Coat)]
     if not coats:
         return program.evaluate(b, values)
     youngest = max(coats, key=lambda coat: coat.tape.birth)

@@ -449,3 +449,12 @@ def j49_series_of_what_is_closed_over():
     y = jit(lambda x: taylor.terms(taylor.series(p, p))[1] + x)(x)
     assert not y.tracked_on()
     return y
+
+
+@right(0.16, 0.56)
+def j50_traced_and_called_inside():
+    """A program that is traced and called inside, and closes over what the compiled function does: (w z^2) by w and by z."""
+    s = stack(1)
+    w, z = var(s, 0.7), var(s, 0.4)
+    f = jit(lambda z: func.call(func.trace(lambda t: w * t)(z), z) * z)
+    return d(f(z), w), d(f(z), z)
