@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from torch import library as _ops
 
 from nestgrad.backends.base import Index, Value
 from nestgrad.backends.derived import Derived
@@ -21,7 +22,8 @@ _STEPS: "WeakValueDictionary[int, Opaque]" = WeakValueDictionary()
 """What the ops ``nestgrad::step`` and ``nestgrad::steps`` stand for, by numbers that are given once."""
 _numbers = count()
 _torch: Any = torch  # not all of it is typed
-_library = _torch.library.Library("nestgrad", "DEF")
+_untyped: Any = _ops
+_library = _untyped.Library("nestgrad", "DEF")
 _library.define("step(Tensor[] xs, int number) -> Tensor")
 _library.define("steps(Tensor[] xs, int number) -> Tensor[]")  # of two or more: of a list of one, torch's compiler makes code that crashes
 
@@ -213,4 +215,4 @@ def _zero_where_zero(x: Any, product: torch.Tensor) -> torch.Tensor:
 
 for _name, _some in (("step", lambda outs: outs[0]), ("steps", lambda outs: outs)):
     _library.impl(_name, lambda xs, number, some=_some: some(_STEPS[number].run(xs)), "CompositeExplicitAutograd")
-    _torch.library.register_fake(f"nestgrad::{_name}", lambda xs, number, some=_some: some(_STEPS[number].empty()), lib=_library)
+    _untyped.register_fake(f"nestgrad::{_name}", lambda xs, number, some=_some: some(_STEPS[number].empty()), lib=_library)
