@@ -66,9 +66,9 @@ class Inside(Strict):
 
     # coming in
 
-    def argument(self, p: Any) -> Any:
-        """A value as the next input, with stand-ins for the tapes of ``Autodiff`` that it wears."""
-        return self._dressed(p, self.input(p))
+    def argument(self, p: Any, marks: Marks) -> tuple[Any, Marks]:
+        """A value as the next input, with stand-ins for the tapes of ``Autodiff`` that it wears; and its marks."""
+        return self._dressed(p, self.input(p)), self._by_stand_ins(marks)
 
     def bring(self, p: Any) -> Any:
         """A value as it is inside: what differentiates it outside is replaced by stand-ins. What is inside already stays as it is."""
@@ -103,7 +103,10 @@ class Inside(Strict):
         if not any(tape.birth < self.tape.birth for tape in marks):
             return marks
         self.noted[id(marks)] = marks
-        return {self._stand_in(tape) if tape.birth < self.tape.birth else tape: moment for tape, moment in marks.items()} or NONE
+        return self._by_stand_ins(marks)
+
+    def _by_stand_ins(self, marks: Marks) -> Marks:
+        return {self.stand_in(tape): moment for tape, moment in marks.items()} if marks else NONE
 
     def stand_in(self, tape: Tape) -> Tape:
         """The tape that is inside what ``tape`` is outside."""

@@ -109,3 +109,15 @@ def test_methods_of_two_objects_do_not_share_what_they_hold():
     one.w = 5.0
     alike(one.forward(x()), x() * 5.0)
     alike(two.forward(x()), x() * 3.0)
+
+
+def test_a_marked_argument_on_a_stack_made_anew_finds_the_old_trace():
+    """A derivative of the step before, on levels that are new at each step."""
+    g = jit(lambda u_x: u_x * u_x)
+    for _ in range(3):
+        S = ng.Autodiff(ng.Autodiff(ng.NumpyBackend()))
+        x = S.tensor(2.0, requires_grad=True)
+        u_x = (x**3).wrt(x)
+        alike(g(u_x), u_x * u_x)
+        assert g(u_x).wrt(x).item() == (u_x * u_x).wrt(x).item()
+    assert g.stats().traces == 1, g.stats()

@@ -48,7 +48,7 @@ def traced(
     recording.begin()
     tokens = running.set(recording.tape), tracing.set(recording)
     try:
-        inside = [make(b, recording.argument(p), recording.moved(m)) for p, m in zip(*given, strict=True)]
+        inside = [make(b, *recording.argument(p, m)) for p, m in zip(*given, strict=True)]
         args, kwargs = arguments(inside)
         try:
             result = f(*args, **kwargs)
