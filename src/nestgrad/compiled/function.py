@@ -75,15 +75,8 @@ class Jitted:
         """What the function returns, by its program; traced first if there is none for such arguments."""
         if recording_now():
             return self._f(*args, **kwargs)  # a part of the trace that is running
-        call = self._taken_apart(args, kwargs)
-        key = self._key(call)
         self._calls += 1
-        entry = self._known(call, key)
-        if entry is None:
-            with self._lock:
-                entry = self._known(call, key) or self._traced(call, key)  # another thread may have been here
-            if entry.mixed:
-                return self(*args, **kwargs)  # once more, with Python numbers as they are
+        call, entry = self._entry(args, kwargs)
         return entry.run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -131,10 +124,20 @@ class Jitted:
 
     def program(self, *args: Any, **kwargs: Any) -> Any:
         """The program that a call with these arguments runs, before and after the optimiser: ``(traced, optimised)``."""
+        program = self._entry(args, kwargs)[1].program
+        return program, optimized(program)
+
+    def _entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Entry]:
+        """A call taken apart, and the trace for it: a new one if there is none."""
         call = self._taken_apart(args, kwargs)
         key = self._key(call)
-        entry = self._known(call, key) or self._traced(call, key)
-        return entry.program, optimized(entry.program)
+        entry = self._known(call, key)
+        if entry is None:
+            with self._lock:
+                entry = self._known(call, key) or self._traced(call, key)  # another thread may have been here
+            if entry.mixed:
+                return self._entry(args, kwargs)  # once more, with Python numbers as they are
+        return call, entry
 
     def _known(self, call: Call, key: Any) -> Entry | None:
         """The trace for a call, if there is one. What it closes over is compared with what it was."""
