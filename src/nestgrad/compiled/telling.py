@@ -29,7 +29,8 @@ def _structure(structure: Any) -> str:
 def _names(structure: Any) -> list[str]:
     if isinstance(structure, int):
         return [f"argument {k}" for k in range(structure)]
-    return [f"argument {place.removeprefix('[0]').removeprefix('[1]')}" for place in places(structure)]
+    found = [place[len("[0][") :].partition("]") for place in places(structure)]  # in the pair of positional and named ones
+    return [f"argument {name}{inside}" for name, _, inside in found]
 
 
 def _leaf(key: Any) -> str:
