@@ -95,7 +95,7 @@ class Arrays(Backend):
     @writes()
     def linear(self, x: Value, w: Value, bias: Value, out: Value = None) -> Value:
         if x.ndim == 2:
-            product = x.dot(w, out if out is not None and out.ndim == 2 and len(out) == len(x) else None)
+            product = x.dot(w, out if out is not None and out.shape == (len(x), w.shape[1]) else None)
         else:  # one product of matrices instead of one per leading index
             lead, m = x.shape[:-1], w.shape[-1]
             rows = math.prod(lead)

@@ -189,11 +189,12 @@ def test_dtypes_that_meet():
     agree(program, buffers(program), [x, w], [x, w], [x[::-1].copy(), w])
 
 
-def test_a_bias_with_more_rows_or_axes_than_the_product():
+def test_a_bias_with_more_rows_columns_or_axes_than_the_product():
     def f(x: Any, y: Any) -> Any:
         w = ng.tensor(W) * y.sum()
         more = ng.stack([x * 2.0, y * 2.0])
-        return [ng.linear(x[:1] * 1.5, w, y * 2.0) * 2.0, ng.linear(x * 1.5, w, more) * 2.0, ng.linear(more, w, y[0] * 2.0) * 2.0]
+        wide = ng.linear(x * 1.5, w[:, :1], y[0] * 2.0) * 2.0
+        return [ng.linear(x[:1] * 1.5, w, y * 2.0) * 2.0, ng.linear(x * 1.5, w, more) * 2.0, ng.linear(more, w, y[0] * 2.0) * 2.0, wide]
 
     program = program_of(f, BACKEND, A, B)
     agree(program, buffers(program), [A, B], [B, C], [A, A])

@@ -102,6 +102,22 @@ def test_a_group_becomes_the_op_that_the_table_has_for_it(name: str):
         same_bits(program, made, [rng.choice(SPECIAL, 3), rng.choice(SPECIAL, 3)])
 
 
+@pytest.mark.parametrize(("x", "w", "left"), [
+    ((4, 3), (3, 5), ["linear"]),
+    ((2, 4, 3), (3, 5), ["linear"]),
+    ((4, 3), (3, 1), ["matmul", "add"]),
+    ((4, 3), (2, 3, 5), ["matmul", "add"]),
+    ((2, 4, 3), (2, 3, 5), ["matmul", "add"]),
+])  # fmt: skip
+def test_a_layer_has_one_matrix_of_weights_and_as_many_numbers(x: Any, w: Any, left: list[str]):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in (x, w, (5,))]
+    program = traced(lambda x, w, z: x @ w + z, *arrays)
+    made = alone(program, fused)
+    assert [step.op.name for step in made.instructions] == left
+    same_bits(program, made, arrays)
+
+
 MOVED = {
     "reshapes": (lambda x, y: (x.reshape(3, 1).reshape(1, 3).reshape(3) + y, x.reshape(3) * y), ["add", "mul"]),
     "permutations": (lambda x, y: (y * x.reshape(1, 3)).T.T + y, ["reshape", "mul", "add"]),

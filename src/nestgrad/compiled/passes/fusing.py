@@ -69,6 +69,11 @@ def sum_with_a_product(w: Walk, step: Instruction) -> Any:
         if product and not any(number(a) for a in product.operands):
             return w.instead(step, "mul_add", (*product.operands, z))
         product = only(w, p, "matmul", "product")
-        if product and not any(product.params) and z.shape == step.out.shape[-1:] and len(step.out.shape) > 1:
+        if product and _layer(product) and z.shape == product.out.shape[-1:]:
             return w.instead(step, "linear", (*product.operands, z))
     return None
+
+
+def _layer(product: Instruction) -> bool:
+    """Whether a product is what ``linear`` makes: of rows, by one matrix as it stands, and not by one for each of a stack."""
+    return not any(product.params) and len(product.operands[1].shape) == 2 and len(product.out.shape) > 1
