@@ -1,5 +1,6 @@
 """What the page on jit promises, and no other test asks for."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -84,6 +85,28 @@ def test_another_run_of_a_transform_finds_the_old_trace():
             transform(g)(factor * X)
             traces.append(g.stats().traces)
         assert len(set(traces)) == 1, g.stats()
+
+
+CHANGES: dict[str, tuple[Any, Callable[[Any], float], Callable[[Any], Any]]] = {
+    "a list": ([2.0], lambda held: held[0], lambda held: held.__setitem__(0, 5.0)),
+    "a dictionary": ({"w": 2.0}, lambda held: held["w"], lambda held: held.update(w=5.0)),
+    "a deque": (deque([2.0, 3.0]), lambda held: held[0], lambda held: held.popleft()),
+    "a set that grows": ({2.0}, max, lambda held: held.add(5.0)),
+    "a set with another item": ({2.0}, max, lambda held: (held.add(5.0), held.remove(2.0))),
+    "an object in a set": ({np.ones(1).tobytes, max}, len, lambda held: held.pop()),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_containers_that_are_closed_over_are_compared(name: str):
+    held, read, change = CHANGES[name]
+    f = lambda x: x * read(held)
+    g = jit(f)
+    for k in range(4):
+        alike(g(ng.tensor(X)), f(ng.tensor(X)))
+        if k == 1:
+            change(held)
+    assert g.stats().traces == 2
 
 
 def test_what_is_no_array_and_no_float_is_told_apart_by_value():

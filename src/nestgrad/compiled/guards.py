@@ -4,6 +4,7 @@ A program holds the arrays and numbers that the function closed over. Before it 
 variables of closures, globals, defaults, attributes, items of containers by identity, arrays that can be written into by their bytes.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -121,7 +122,7 @@ class Guards:
     def settle(self) -> None:
         """Take containers as long as they are now, if what the function has put into them is plain data, as a count of its traces is."""
         for check in self._checks:
-            if isinstance(check, Length) and not check.same():
+            if isinstance(check, Length) and not isinstance(check.container, set) and not check.same():  # a set has no end to grow at
                 new = list(check.container)[check.length :]
                 check.length = len(check.container) if new and all(x.__class__ in _NUMBERS for x in new) else check.length
 
@@ -150,7 +151,7 @@ class Guards:
             return
         self._seen.add(id(x))
         self._kept.append(x)
-        if isinstance(x, (list, dict)):
+        if isinstance(x, (list, dict, set, deque)):
             self._checks.append(Length(name, x, len(x)))
         for inner, read in _held(name, x):
             self._place(inner, read, depth - 1)
@@ -174,12 +175,15 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     elif isinstance(x, partial):
         for part in ("func", "args", "keywords"):
             yield f"{name}.{part}", partial(getattr, x, part)
-    elif isinstance(x, (list, tuple)):
+    elif isinstance(x, (list, tuple, deque)):
         for k in range(min(len(x), _MANY)):
             yield f"{name}[{k}]", partial(x.__getitem__, k)
     elif isinstance(x, dict):
         for key in islice(x, _MANY):
             yield f"{name}[{key!r}]", partial(x.__getitem__, key)
+    elif isinstance(x, (set, frozenset)):
+        for item in islice(x, _MANY):
+            yield f"an item of {name}", partial(_member, x, item)
     elif isinstance(x, type):
         if not _library(x.__module__):
             for attribute, held in x.__dict__.items():
@@ -224,6 +228,12 @@ def _of_function(f: FunctionType) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def _itself(x: Any) -> Any:
     return x
+
+
+def _member(x: Any, item: Any) -> Any:
+    if item not in x:
+        raise KeyError(item)
+    return item
 
 
 def _cell(cell: CellType) -> Any:
