@@ -101,7 +101,7 @@ class Arrays(Backend):
             rows = math.prod(lead)
             into = out.reshape(rows, m) if out is not None and out.shape == (*lead, m) else None
             product = x.reshape(rows, x.shape[-1]).dot(w, into).reshape(*lead, m)
-        if bias.shape == product.shape[-1:] and bias.dtype == product.dtype:
+        if out is None and bias.shape == product.shape[-1:] and bias.dtype == product.dtype:
             return np.add(product, bias, product)
         return np.add(product, bias, out)  # a bias may have more axes than the product
 
