@@ -1,4 +1,7 @@
-"""What it takes to compile: tracing and optimising a program, by its number of ops."""
+"""What it takes to compile: tracing and optimising a program, by its number of ops.
+
+``python -m benchmarks.compiling`` prints a table for who works on the passes; `benchmarks/jit.py` has what users wait for, and the page.
+"""
 
 from time import thread_time
 from typing import Any
