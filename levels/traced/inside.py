@@ -56,13 +56,20 @@ class Inside(Strict):
     def __init__(self, base: Any, name: str, number: int = 0, compiler: Compiler | None = None) -> None:
         super().__init__(base, name, number, compiler)
         assert isinstance(self.tape, InsideTape)
-        self.tape.inside = self.tape.trace = self
+        self.tape.trace = self
         self.started = now()
         self.asked: dict[tuple[Tape, ...], tuple[Tape, ...]] = {}
         self.noted: dict[int, Marks] = {}
         self._nodes: dict[tuple[Tape, Node], Node] = {}
         self._brought: dict[Any, tuple[Any, Any]] = {}
         self.variants: list[Variant] = []
+
+    def abandon(self) -> None:
+        """End the trace, and let go of it: what it held is freed at once, and not by a collection of cycles."""
+        super().abandon()
+        self._brought.clear()
+        for tape in (self.tape, *self._outside):
+            tape.trace = None
 
     # coming in
 

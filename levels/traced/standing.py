@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class InsideTape(TraceTape):
     """The tape of such a trace, which knows the stand-ins of tapes outside."""
 
-    __slots__ = ("ceiling", "inside")
-    inside: "Inside"
+    __slots__ = ("ceiling",)
+    trace: "Inside"
 
     def __init__(self, name: str, number: int, records: bool) -> None:
         super().__init__(name, number, records)
@@ -25,8 +25,8 @@ class InsideTape(TraceTape):
     def above(self, tapes: tuple[Tape, ...]) -> tuple[Tape, ...]:
         """What the tapes of a stack are inside: stand-ins for what they would be where the function is called."""
         here = tapes if self.outer is None or tapes[0].birth > self.outer.birth else self.outer.above(tapes)
-        self.inside.asked[tapes] = here
-        return tuple(self.inside.stand_in(tape) for tape in here)
+        self.trace.asked[tapes] = here
+        return tuple(self.trace.stand_in(tape) for tape in here)
 
     def stand_in(self, tape: Tape) -> Tape:
         """One tape for each, in the order of births, between this one and what is made inside."""
@@ -34,7 +34,7 @@ class InsideTape(TraceTape):
         if found is None:
             made = Tape(tape.name, tape.number, tape.records)
             made.birth = self._between(tape)
-            made.trace = self.inside
+            made.trace = self.trace
             found = self.stand_ins.setdefault(tape, made)
         return found
 
