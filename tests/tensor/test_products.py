@@ -44,6 +44,12 @@ def test_linear(lead, check_derivatives):
     check_derivatives(lambda x, w: ng.linear(x, w, 1.5), lambda x, w: x @ w + 1.5, x, w)
 
 
+@pytest.mark.parametrize("lead", [(3,), (5, 3)])
+def test_linear_by_a_stack_of_matrices(lead, check_derivatives):
+    x, w, c = array(*lead, 3), array(5, 3, 2, seed=1), array(2, seed=2)
+    check_derivatives(ng.linear, lambda x, w, c: x @ w + c, x, w, c)
+
+
 SUMS = {
     "ij,jk->ik": [(2, 3), (3, 4)], "ij,jk": [(2, 3), (3, 4)], "ij->ji": [(2, 3)], "ji": [(2, 3)], "ij->": [(2, 3)], "ij->j": [(2, 3)],
     "i,i": [(3,), (3,)], "i,j->ji": [(2,), (3,)], "ii": [(3, 3)], "ii->i": [(3, 3)], "iij->j": [(3, 3, 2)], "iji->ji": [(3, 2, 3)],

@@ -61,9 +61,9 @@ def linear(x: Operand, weight: Operand, bias: Operand | None = None) -> "Tensor"
     if isinstance(x, Handle) and isinstance(weight, Handle) and isinstance(bias, Handle):
         b, marks, p, q = x.b, x.marks, x.value, weight.value
         if weight.marks is bias.marks is marks and weight.b is bias.b is b and p.__class__ is q.__class__ is Tracked:
-            if len(p.node.shape) > 1 < len(q.node.shape):
+            if len(p.node.shape) > 1 and len(q.node.shape) == 2:
                 return make(b, b.linear(p, q, bias.value), marks)
-    if bias is None or is_scalar(bias) or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) < 2:
+    if bias is None or is_scalar(bias) or len(getattr(x, "shape", ())) < 2 or len(getattr(weight, "shape", ())) != 2:
         product = matmul(x, weight)
         return product if bias is None else product + bias
     return apply("linear", x, weight, bias)
