@@ -10,17 +10,15 @@ from math import prod
 from typing import Any
 
 from nestgrad.compiled.passes.rewriting import MOST
+from nestgrad.compiled.passes.shaping import EACH, TOGETHER
 from nestgrad.levels.base import Coat
 from nestgrad.levels.traced.program import Function, Instruction, Program, Variable
-from nestgrad.ops.table import TABLE, Kind
+from nestgrad.ops.table import TABLE
 
 _ROWS, _SUM, _NONE = "rows", "sum", "none"
 
-_BY_ENTRY = frozenset(
-    {op for op in TABLE.values() if op.kind is Kind.ELEMENTWISE}
-    | {TABLE[name] for name in "add sub neg scale per where cast apart above inside outside leaky mul triple".split()}
-    | {TABLE[name] for name in "eq ne lt le gt ge sign floor ceil round isfinite isnan logical_not logical_and logical_or trunc".split()}
-)
+_COMPARED = "eq ne lt le gt ge sign floor ceil round isfinite isnan logical_not logical_and logical_or trunc".split()
+_BY_ENTRY = frozenset(TABLE[name] for name in (*EACH, *TOGETHER, *_COMPARED))
 _OF_SUMS = frozenset(TABLE[name] for name in "neg scale per add sub put getitem reshape permute concat".split())
 _CHEAP = _BY_ENTRY | {TABLE[name] for name in "put getitem reshape permute concat broadcast_to".split()}
 _ALONG = frozenset(TABLE[name] for name in "sum mean amax amin logsumexp".split())

@@ -20,8 +20,9 @@ from nestgrad.ops.table import ELEMENTWISE, TABLE
 
 SHAPING = Rules()
 
-_EACH = tuple(op.name for op in TABLE.values() if op.kind is ELEMENTWISE and len(op.arguments) == 1) + ("neg", "scale", "per", "cast")
-_TOGETHER = tuple(op.name for op in TABLE.values() if op.broadcasts and len(op.arguments) > 1)
+EACH = tuple(op.name for op in TABLE.values() if op.kind is ELEMENTWISE and len(op.arguments) == 1) + ("neg", "scale", "per", "cast")
+TOGETHER = tuple(op.name for op in TABLE.values() if op.broadcasts and len(op.arguments) > 1)
+"""Ops of which each entry of the answer is made of one entry of each operand: of one operand, and of several. Comparisons are, too."""
 
 
 @SHAPING.on("reshape", "broadcast_to")
@@ -72,7 +73,7 @@ def sum_of_what_was_repeated(w: Walk, step: Instruction) -> Any:
     return w.instead(step, "broadcast_to", (w.emit("reshape", (scaled,), (left,), y, left),), (step.out.shape,))
 
 
-@SHAPING.on(*_EACH)
+@SHAPING.on(*EACH)
 def each_number_once(w: Walk, step: Instruction) -> Any:
     """A function of numbers before they are repeated."""
     inner = w.source(step.operands[0], "broadcast_to")
@@ -82,7 +83,7 @@ def each_number_once(w: Walk, step: Instruction) -> Any:
     return w.instead(step, "broadcast_to", (w.emit(step.op.name, (x,), step.params, step.out, x.shape),), (step.out.shape,))
 
 
-@SHAPING.on(*_TOGETHER)
+@SHAPING.on(*TOGETHER)
 def repeated_by_itself(w: Walk, step: Instruction) -> Any:
     """What the op repeats itself need not be repeated before; and what is repeated altogether can be after it."""
     sources = [w.source(a, "broadcast_to") for a in step.operands]
