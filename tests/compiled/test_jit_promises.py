@@ -1,7 +1,9 @@
 """What the page on jit promises, and no other test asks for."""
 
-from collections import deque
+import argparse
+from collections import UserDict, deque
 from collections.abc import Callable
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -87,9 +89,14 @@ def test_another_run_of_a_transform_finds_the_old_trace():
         assert len(set(traces)) == 1, g.stats()
 
 
+HELD = {"w": 2.0}
 CHANGES: dict[str, tuple[Any, Callable[[Any], float], Callable[[Any], Any]]] = {
     "a list": ([2.0], lambda held: held[0], lambda held: held.__setitem__(0, 5.0)),
     "a dictionary": ({"w": 2.0}, lambda held: held["w"], lambda held: held.update(w=5.0)),
+    "a namespace": (SimpleNamespace(w=2.0), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
+    "options": (argparse.Namespace(w=2.0), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
+    "a dictionary of another class": (UserDict(w=2.0), lambda held: held["w"], lambda held: held.update(w=5.0)),
+    "a view of a dictionary": (MappingProxyType(HELD), lambda held: held["w"], lambda held: HELD.update(w=5.0)),
     "a deque": (deque([2.0, 3.0]), lambda held: held[0], lambda held: held.popleft()),
     "a set that grows": ({2.0}, max, lambda held: held.add(5.0)),
     "a set with another item": ({2.0}, max, lambda held: (held.add(5.0), held.remove(2.0))),

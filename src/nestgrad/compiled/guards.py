@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from sys import stdlib_module_names
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 from nestgrad.backends.factories import Factories
@@ -28,6 +28,10 @@ _MANY = 10_000
 _ABSENT = object()
 _NUMBERS = frozenset({int, float, bool, complex, str, bytes, type(None)})
 _LIBRARY = stdlib_module_names | {"nestgrad", "numpy", "torch", "jax", "scipy", "optree"}
+
+
+_RECORDS = frozenset({"argparse", "collections", "types"})
+"""Modules of the library whose objects hold what users put there: ``Namespace``, ``UserDict``, ``SimpleNamespace``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class Guards:
             return
         self._seen.add(id(x))
         self._kept.append(x)
-        if isinstance(x, (list, dict, set, deque)):
+        if isinstance(x, (list, dict, MappingProxyType, set, deque)):
             self._checks.append(Length(name, x, len(x)))
         for inner, read in _held(name, x):
             self._place(inner, read, depth - 1)
@@ -178,7 +182,7 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     elif isinstance(x, (list, tuple, deque)):
         for k in range(min(len(x), _MANY)):
             yield f"{name}[{k}]", partial(x.__getitem__, k)
-    elif isinstance(x, dict):
+    elif isinstance(x, (dict, MappingProxyType)):
         for key in islice(x, _MANY):
             yield f"{name}[{key!r}]", partial(x.__getitem__, key)
     elif isinstance(x, (set, frozenset)):
@@ -196,7 +200,7 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             for attribute, held in x.__dict__.items():
                 if not attribute.startswith("__") and not isinstance(held, ModuleType):
                     yield f"{x.__name__}.{attribute}", partial(x.__dict__.__getitem__, attribute)
-    elif not _library(type(x).__module__):
+    elif type(x).__module__ in _RECORDS or not _library(type(x).__module__):
         for attribute in getattr(x, "__dict__", ()):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
         for cls in type(x).__mro__:
