@@ -117,25 +117,23 @@ def j30_one_tensor_as_two_arguments():
     return jit(lambda a, b: d(a**2 * b + b * a.detach(), a) - a.detach())(x, x) + x.detach()
 
 
-@right(3 * 1.2**2, 9 * 1.2**2, may_raise=NO_LEVEL_LEFT)
-def j15_one_function_and_a_derivative_older_or_newer_than_its_argument():
+def _slopes_beside_a_derivative(*ages: str) -> list[Tensor]:
+    """Of one compiled function that closes over a derivative, by arguments that are older and newer than that."""
     s = stack(2)
     x = var(s, 1.2)
     ux = d(x**3, x)
     f = jit(lambda z: z * ux)
-    y = var(s, 2.0)
-    return d(f(y), y), d(f(x), x)
+    return [d(f(z), z) for z in (x if age == "older" else var(s, 2.0) for age in ages)]
+
+
+@right(3 * 1.2**2, 9 * 1.2**2, may_raise=NO_LEVEL_LEFT)
+def j15_one_function_and_a_derivative_older_or_newer_than_its_argument():
+    return _slopes_beside_a_derivative("newer", "older")
 
 
 @right(9 * 1.2**2, 3 * 1.2**2, may_raise=NO_LEVEL_LEFT)
 def j16_the_same_in_the_other_order():
-    s = stack(2)
-    x = var(s, 1.2)
-    ux = d(x**3, x)
-    f = jit(lambda z: z * ux)
-    first = d(f(x), x)
-    y = var(s, 2.0)
-    return first, d(f(y), y)
+    return _slopes_beside_a_derivative("older", "newer")
 
 
 @right(squared_slope())
