@@ -79,9 +79,6 @@ class Formulas(TorchBackend):
     def triple(self, x: Value, y: Value, z: Value, c: float) -> Value:
         return torch.mul(torch.mul(torch.mul(x, y), c), z)
 
-    def mul_add(self, x: Value, y: Value, z: Value) -> Value:
-        return torch.add(torch.mul(x, y), z)
-
     def tanh_vjp(self, g: Value, y: Value) -> Value:
         return torch.mul(g, 1 - y * y)
 
@@ -94,6 +91,7 @@ class Formulas(TorchBackend):
     def div0(self, x: Value, y: Value) -> Value:
         return _zero_where_zero(x, torch.div(x, y))
 
+    mul_add = Derived.mul_add
     quotient00 = Derived.quotient00
     power0 = Derived.power0
     apart = Derived.apart
