@@ -90,12 +90,28 @@ def test_another_run_of_a_transform_finds_the_old_trace():
 
 
 HELD = {"w": 2.0}
+
+
+class Listed(list[float]):
+    """A list with an attribute."""
+
+    w = 2.0
+
+
+class Held:
+    """An object with an attribute of its class."""
+
+    w = 2.0
+
+
 CHANGES: dict[str, tuple[Any, Callable[[Any], float], Callable[[Any], Any]]] = {
     "a list": ([2.0], lambda held: held[0], lambda held: held.__setitem__(0, 5.0)),
     "a dictionary": ({"w": 2.0}, lambda held: held["w"], lambda held: held.update(w=5.0)),
     "a namespace": (SimpleNamespace(w=2.0), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
     "options": (argparse.Namespace(w=2.0), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
     "a dictionary of another class": (UserDict(w=2.0), lambda held: held["w"], lambda held: held.update(w=5.0)),
+    "an attribute of a list": (Listed([1.0]), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
+    "an attribute that hides its class's": (Held(), lambda held: held.w, lambda held: setattr(held, "w", 5.0)),
     "a view of a dictionary": (MappingProxyType(HELD), lambda held: held["w"], lambda held: HELD.update(w=5.0)),
     "a deque": (deque([2.0, 3.0]), lambda held: held[0], lambda held: held.popleft()),
     "a set that grows": ({2.0}, max, lambda held: held.add(5.0)),

@@ -157,6 +157,8 @@ class Guards:
         self._kept.append(x)
         if isinstance(x, (list, dict, MappingProxyType, set, deque)):
             self._checks.append(Length(name, x, len(x)))
+        if _users(x) and isinstance(own := getattr(x, "__dict__", None), dict):  # a new attribute may hide one of the class
+            self._checks.append(Length(f"{name}.__dict__", own, len(own)))
         for inner, read in _held(name, x):
             self._place(inner, read, depth - 1)
         kind = type(x)  # not the object, which may answer to any name
@@ -200,7 +202,7 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             for attribute, held in x.__dict__.items():
                 if not attribute.startswith("__") and not isinstance(held, ModuleType):
                     yield f"{x.__name__}.{attribute}", partial(x.__dict__.__getitem__, attribute)
-    elif type(x).__module__ in _RECORDS or not _library(type(x).__module__):
+    if _users(x):
         for attribute in getattr(x, "__dict__", ()):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
         for cls in type(x).__mro__:
@@ -209,6 +211,13 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             slots = cls.__dict__.get("__slots__", ())
             for attribute in (slots,) if isinstance(slots, str) else slots:
                 yield f"{name}.{attribute}", partial(getattr, x, attribute)
+
+
+def _users(x: Any) -> bool:
+    """Whether an object holds what users put there, in attributes: also a container of a user's own class."""
+    if isinstance(x, (FunctionType, MethodType, partial, type, ModuleType)):
+        return False
+    return type(x).__module__ in _RECORDS or not _library(type(x).__module__)
 
 
 def _of_function(f: FunctionType) -> Iterator[tuple[str, Callable[[], Any]]]:
