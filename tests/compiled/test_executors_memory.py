@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from executing import agree, program_of, same
 from hypothesis import given, settings, strategies as st
+from random_steps import steps_of
 
 import nestgrad as ng
 from nestgrad import func
@@ -76,14 +77,7 @@ BINARY = {
     "power": lambda x, y: (x * x + 0.5) ** y.tanh(),
 }
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), st.integers(0, 5)),
-        st.tuples(st.sampled_from(sorted(BINARY)), st.integers(0, 5), st.integers(0, 5)),
-    ),
-    min_size=1,
-    max_size=12,
-)
+steps = steps_of(UNARY, BINARY, back=5, most=12)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

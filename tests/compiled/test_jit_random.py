@@ -7,6 +7,7 @@ import numpy as np
 from cases import X, Y
 from hypothesis import given, settings, strategies as st
 from likeness import alike, outcome, stacked, var
+from random_steps import steps_of
 
 import nestgrad as ng
 from nestgrad import func, jit
@@ -72,14 +73,7 @@ def _or_zero(g: Any) -> Any:
     return ng.zeros(3) if g is None else g
 
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), st.integers(0, 5)),
-        st.tuples(st.sampled_from(sorted(BINARY)), st.integers(0, 5), st.integers(0, 5)),
-    ),
-    min_size=1,
-    max_size=6,
-)
+steps = steps_of(UNARY, BINARY, back=5, most=6)
 Steps = list[tuple[Any, ...]]
 
 

@@ -8,6 +8,7 @@ import pytest
 import sympy
 from hypothesis import given, settings, strategies as st
 from pass_cases import alone, pinn, run, traced
+from random_steps import steps_of
 
 import nestgrad as ng
 from nestgrad import func
@@ -81,14 +82,7 @@ BINARY = {
     "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "div": lambda x, y: x / (2.0 + y),
     "where": lambda x, y: ng.where(x > y, x * y, y),
 }  # fmt: skip
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), st.integers(0, 4)),
-        st.tuples(st.sampled_from(sorted(BINARY)), st.integers(0, 4), st.integers(0, 4)),
-    ),
-    min_size=1,
-    max_size=5,
-)
+steps = steps_of(UNARY, BINARY, back=4, most=5)
 
 
 def function(chosen: list[tuple[Any, ...]], order: int) -> Any:

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 from cases import X, Y
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from random_steps import steps_of
 
 import nestgrad as ng
 from nestgrad import func
@@ -40,14 +41,7 @@ def _looked_up(x: Any) -> Any:
     return (z * z * z.detach() * 0.5).sum().wrt(z)
 
 
-steps = st.lists(
-    st.one_of(
-        st.tuples(st.sampled_from(sorted(UNARY)), st.integers(0, 5)),
-        st.tuples(st.sampled_from(sorted(BINARY)), st.integers(0, 5), st.integers(0, 5)),
-    ),
-    min_size=1,
-    max_size=7,
-)
+steps = steps_of(UNARY, BINARY, back=5, most=7)
 
 
 def function(chosen: list[tuple[Any, ...]], captured: Any) -> Any:
