@@ -132,6 +132,22 @@ def test_containers_that_are_closed_over_are_compared(name: str):
     assert g.stats().traces == 2
 
 
+def test_an_attribute_that_the_function_makes_is_compared_from_then_on():
+    class Net:
+        def __call__(self, x: Any) -> Any:
+            if not hasattr(self, "w"):
+                self.w = 2.0
+            return x * self.w
+
+    net = Net()
+    g = jit(net)
+    for _ in range(3):
+        alike(g(ng.tensor(X)), ng.tensor(2.0 * X))
+    assert g.stats().traces <= 2
+    net.w = 5.0
+    alike(g(ng.tensor(X)), ng.tensor(5.0 * X))
+
+
 def test_what_is_no_array_and_no_float_is_told_apart_by_value():
     g = jit(lambda x, n, flag, word: x * n if flag else x + len(word))
     calls = [(n, flag, word) for n in (1, 2) for flag in (True, False) for word in ("a", "bc")]

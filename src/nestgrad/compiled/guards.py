@@ -124,9 +124,9 @@ class Guards:
         return next((check.name for check in self._checks if isinstance(check, Written) and not check.same()), None)
 
     def settle(self) -> None:
-        """Take containers as long as they are now, if what the function has put into them is plain data, as a count of its traces is."""
+        """Take lists as long as they are now, if what the function has put at their end is plain data, as a count of its traces is."""
         for check in self._checks:
-            if isinstance(check, Length) and not isinstance(check.container, set) and not check.same():  # a set has no end to grow at
+            if isinstance(check, Length) and isinstance(check.container, (list, deque)) and not check.same():
                 new = list(check.container)[check.length :]
                 check.length = len(check.container) if new and all(x.__class__ in _NUMBERS for x in new) else check.length
 
