@@ -86,29 +86,50 @@ def test_threads_differentiate_outside():
 
 
 def test_threads_while_what_is_closed_over_changes():
-    """A thread that rebinds meanwhile: each result is that of one of the values, of the old one or of a new one."""
+    """A thread that rebinds meanwhile: each result is that of one of the values, of the old one or of a new one, and none is kept too long."""
     factor: Any = 1.0
     f = lambda x: x * factor
     g = jit(f)
     stop = threading.Event()
-    allowed = {float(k) for k in range(1, 6)}
 
     def change() -> None:
         nonlocal factor
-        k = 0
         while not stop.is_set():
-            factor = float(1 + k % 5)
-            k += 1
+            factor += 1.0
 
     changing = threading.Thread(target=change)
     changing.start()
+
+    def rising(i: int) -> list[tuple[float, float, float]]:
+        return [(factor, g(ng.tensor([1.0])).item(), factor) for _ in range(40)]
+
     try:
-        results = in_threads(3, lambda i: [g(ng.tensor([1.0])).item() for _ in range(40)])
+        results = in_threads(3, rising)
     finally:
         stop.set()
         changing.join()
-    assert {r for rows in results for r in rows} <= allowed
-    alike(g(ng.tensor([1.0])), f(ng.tensor([1.0])))
+    assert all(first <= found <= last for rows in results for first, found, last in rows)
+    for value in (*(found for rows in results for _, found, _ in rows), factor):  # no program took another value for this one
+        factor = value
+        alike(g(ng.tensor([1.0])), f(ng.tensor([1.0])))
+
+
+def test_what_changes_while_a_function_is_traced():
+    """Between the look at what is closed over and the trace another thread binds anew: that trace serves its own call and no other."""
+    factor: Any = 3.0
+    seen: list[float] = []
+
+    def f(x: Any) -> Any:
+        nonlocal factor
+        factor = 5.0 if not seen else factor
+        seen.append(factor)
+        return x * factor
+
+    g = jit(f)
+    assert g(ng.tensor([1.0])).item() == 5.0
+    factor = 3.0
+    assert g(ng.tensor([1.0])).item() == 3.0
+    assert g.stats().traces == 2
 
 
 def test_a_trace_in_one_thread_does_not_touch_what_another_does():

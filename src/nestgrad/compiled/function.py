@@ -218,7 +218,11 @@ class Jitted:
     # tracing
 
     def _traced(self, call: Call, key: Any) -> Entry:
-        """A new trace. One with mixed dtypes is not kept: Python numbers are part of the signature from then on."""
+        """A new trace.
+
+        One with mixed dtypes is not kept: Python numbers are part of the signature from then on. Nor is one while which was made
+        something that the function closes over has changed, by the function or by another thread: which value it saw is not known.
+        """
         name = chosen(self._wanted, call.b.base)
         self._executor = name
         self._homes.clear()
@@ -232,7 +236,7 @@ class Jitted:
         self._reasons.append(self._reason(key, call))
         self._captured = entry.program.captured
         kept = self._entries.setdefault(key, [])
-        kept[:] = [entry, *(old for old in kept if old.guards.hold())]
+        kept[:] = [known for known in (entry, *kept) if known.guards.hold()]
         while sum(map(len, self._entries.values())) > MOST:
             oldest = next(iter(self._entries))
             self._entries[oldest].pop()
