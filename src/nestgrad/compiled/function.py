@@ -110,7 +110,9 @@ class Jitted:
           1 x the first call
           1 x argument 0: float64[3] became float64[4]
         """
-        return Stats(self._calls, len(self._reasons), sum(map(len, self._entries.values())), tuple(self._reasons), self._executor)
+        with self._lock:
+            kept = sum(map(len, self._entries.values()))
+            return Stats(self._calls, len(self._reasons), kept, tuple(self._reasons), self._executor)
 
     @property
     def captured(self) -> tuple[Any, ...]:
@@ -141,7 +143,7 @@ class Jitted:
 
     def _known(self, call: Call, key: Any) -> Entry | None:
         """The trace for a call, if there is one. What it closes over is compared with what it was."""
-        for entry in self._entries.get(key, ()):
+        for entry in tuple(self._entries.get(key, ())):  # another thread may be adding one
             if entry.guards.hold() and entry.fits(call):
                 return entry
         return None
@@ -212,7 +214,8 @@ class Jitted:
     def _key(self, call: Call) -> Any:
         b = self._backends.get(call.b)
         if b is None:
-            b = self._backends[call.b] = next((known for known in self._backends if known.base == call.b.base), call.b)
+            with self._lock:
+                b = self._backends[call.b] = next((known for known in self._backends if known.base == call.b.base), call.b)
         return b, call.structure, tuple(call.key), call.pattern.key
 
     # tracing

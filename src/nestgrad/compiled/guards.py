@@ -185,25 +185,25 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         for k in range(min(len(x), _MANY)):
             yield f"{name}[{k}]", partial(x.__getitem__, k)
     elif isinstance(x, (dict, MappingProxyType)):
-        for key in islice(x, _MANY):
+        for key in islice(tuple(x), _MANY):
             yield f"{name}[{key!r}]", partial(x.__getitem__, key)
     elif isinstance(x, (set, frozenset)):
-        for item in islice(x, _MANY):
+        for item in islice(tuple(x), _MANY):
             yield f"an item of {name}", partial(_member, x, item)
     elif isinstance(x, type):
         if not _library(x.__module__):
-            for attribute, held in x.__dict__.items():
+            for attribute, held in tuple(x.__dict__.items()):
                 if not attribute.startswith("__"):
                     yield f"{x.__qualname__}.{attribute}", partial(getattr, x, attribute) if held.__class__ in _NUMBERS else partial(
                         x.__dict__.__getitem__, attribute
                     )
     elif isinstance(x, ModuleType):
         if not _library(x.__name__):
-            for attribute, held in x.__dict__.items():
+            for attribute, held in tuple(x.__dict__.items()):
                 if not attribute.startswith("__") and not isinstance(held, ModuleType):
                     yield f"{x.__name__}.{attribute}", partial(x.__dict__.__getitem__, attribute)
     if _users(x):
-        for attribute in getattr(x, "__dict__", ()):
+        for attribute in tuple(getattr(x, "__dict__", ())):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
         for cls in type(x).__mro__:
             if not _library(cls.__module__):
