@@ -1,0 +1,225 @@
+"""``Graph``: a recorded graph on its way to a program, written down op by op.
+
+Who adopts a graph names the ops that its nodes stand for. What the graph did not keep is *unknown*: an input of the program that holds
+NaN. What it did keep is *given*: a value that stands in for what the ops would compute, so that derivatives are those at the very
+numbers that the graph saw.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from nestgrad.levels.traced.program import Program
+from nestgrad.levels.traced.recording import recorded
+from nestgrad.ops.samples import Samples
+from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Op, Rule
+
+GIVEN = Op(
+    "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, False, Samples(()),
+    native=lambda b: lambda x, y: y,
+)  # fmt: skip
+"""``x``, of which the value is known."""
+
+
+@cache
+def answered(op: Op) -> Op:
+    """An elementwise op of which the answer is known: it is one more argument, the last."""
+    place = len(op.arguments)
+    return replace(
+        op, arguments=ARGUMENTS[: place + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False, batched=None,
+        native=lambda b: lambda *given: given[place],
+    )  # fmt: skip
+
+
+class Ref:
+    """A value of a graph.
+
+    Attributes:
+        number: Its position.
+        known: Its array, if there is one.
+        shape: Sizes of its axes, if somebody has told.
+    """
+
+    __slots__ = ("known", "number", "shape")
+
+    def __init__(self, number: int, known: Any = None, shape: tuple[int, ...] | None = None) -> None:
+        self.number, self.known, self.shape = number, known, shape
+
+    def __repr__(self) -> str:
+        return f"<value {self.number} of shape {self.shape}, {'unknown' if self.known is None else 'known'}>"
+
+
+class Graph:
+    """Ops, in an order in which everything is defined before it is read.
+
+    Attributes:
+        base: The base backend of its arrays.
+        values: The arrays of the inputs.
+        leaves: By the keys of variables, the numbers of their inputs: of those graph nodes that are leaves, and of those inside that one
+            wants derivatives by, which get an input that is added to them, and zero.
+        unknown: The numbers of inputs that hold NaN for what is not known.
+    """
+
+    def __init__(self, base: Any, wanted: Iterable[Hashable] = ()) -> None:
+        self.base = base
+        self.values: list[Any] = []
+        self.leaves: dict[Hashable, int] = {}
+        self.unknown: set[int] = set()
+        self._wanted = frozenset(wanted)
+        self._inputs: list[int] = []  # positions of inputs among all values
+        self._steps: list[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int]] = []
+        self._refs: dict[Hashable, Ref] = {}
+        self._data: dict[int, Ref] = {}
+        self._count = 0
+
+    # values
+
+    def leaf(self, key: Hashable, value: Any = None, shape: tuple[int, ...] | None = None, dtype: Any = None) -> Ref:
+        """A variable. Without a value it is unknown, and has the shape and dtype that are told."""
+        found = self._refs.get(key)
+        if found is None:
+            self.leaves[key] = len(self.values)
+            ref = self.unknown_value(shape or (), dtype) if value is None else self._input(value)
+            found = self._refs[key] = ref
+        return found
+
+    def data(self, array: Any) -> Ref:
+        """A constant of the graph; the same for the same array."""
+        found = self._data.get(id(array))
+        if found is None:
+            found = self._data[id(array)] = self._input(array)
+        return found
+
+    def unknown_value(self, shape: Sequence[int], dtype: Any = None) -> Ref:
+        """A value that the graph did not keep, since no derivative reads it."""
+        self.unknown.add(len(self.values))
+        nan = self.base.full((), float("nan"), dtype)
+        ref = self._input(self.base.broadcast_to(nan, tuple(shape)) if shape else nan)
+        ref.known = None
+        return ref
+
+    def apply(self, op: str | Op, *operands: Any, shape: tuple[int, ...] | None = None, **params: Any) -> Any:
+        """An op of the table, by name, or one that is not in it.
+
+        Args:
+            op: The op.
+            operands: Refs, and Python numbers.
+            shape: Of the result, if it is known.
+            params: By name, all of them.
+
+        Returns:
+            A Ref; of an op with several results a tuple of them.
+        """
+        entry = TABLE[op] if isinstance(op, str) else op
+        count = max(1, len(entry.results))
+        numbers = tuple([_Place(x.number) if isinstance(x, Ref) else x for x in operands])
+        self._steps.append((op, numbers, tuple(params.items()), count))
+        refs = tuple(Ref(self._count + k, None, shape) for k in range(count))
+        self._count += count
+        return refs if entry.results else refs[0]
+
+    def answered(self, op: str, *operands: Any, value: Any, **params: Any) -> Ref:
+        """An elementwise op of which the graph kept the answer."""
+        ref: Ref = self.apply(answered(TABLE[op]), *operands, self.data(value), **params)
+        ref.known, ref.shape = value, tuple(self.base.shape(value))
+        return ref
+
+    def settled(self, ref: Ref, value: Any) -> Ref:
+        """``ref``, of which the graph kept the value; for all who read it from now on."""
+        if ref.known is not None:
+            return ref
+        made: Ref = self.apply(GIVEN, ref, self.data(value))
+        made.known, made.shape = value, tuple(self.base.shape(value))
+        return made
+
+    # nodes
+
+    def define(self, key: Hashable, ref: Ref) -> None:
+        """The value that a node of the graph makes."""
+        if key in self._wanted:
+            self.leaves[key] = len(self.values)
+            shape = self.base.shape(ref.known) if ref.known is not None else ref.shape
+            assert shape is not None, f"{ref} must tell its shape, to be a variable"
+            dtype = self.base.dtype(ref.known) if ref.known is not None else None
+            moved: Ref = self.apply("add", ref, self._input(self.base.full(tuple(shape), 0.0, dtype)), shape=tuple(shape))
+            moved.known = ref.known
+            ref = self.settled(moved, ref.known) if ref.known is not None else moved
+        self._refs[key] = ref
+
+    def settle(self, key: Hashable, value: Any) -> Ref:
+        """The value of a node that somebody has kept."""
+        ref = self._refs[key] = self.settled(self._refs[key], value)
+        return ref
+
+    def __getitem__(self, key: Hashable) -> Ref:
+        return self._refs[key]
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._refs
+
+    def _input(self, value: Any) -> Ref:
+        self.values.append(value)
+        self._inputs.append(self._count)
+        self._count += 1
+        return Ref(self._count - 1, value, tuple(self.base.shape(value)))
+
+    # the program
+
+    def signature(self, root: Ref) -> Hashable:
+        """What two graphs have in common that are one program."""
+        b = self.base
+        return (
+            tuple((at, tuple(b.shape(v)), b.dtype(v), b.device(v)) for at, v in zip(self._inputs, self.values, strict=True)),
+            tuple((op, operands, tuple((name, _plain(b, p)) for name, p in params)) for op, operands, params, _ in self._steps),
+            frozenset(self.unknown),
+            tuple(self.leaves.values()),
+            root.number,
+        )
+
+    def program(self, root: Ref) -> Program:
+        """The ops as a program of ``values``, with one output. They are run once, to find shapes."""
+        return recorded(self.base, "backward", self.values, lambda wires: [self._run(wires, root.number)])
+
+    def _run(self, values: Sequence[Any], root: int) -> Any:
+        b = self.base.dressed
+        found: list[Any] = []
+        inputs = iter(values)
+        places = set(self._inputs)
+        steps = iter(self._steps)
+        while len(found) < self._count:
+            if len(found) in places:
+                found.append(next(inputs))
+                continue
+            op, operands, params, count = next(steps)
+            args = [found[x.number] if x.__class__ is _Place else x for x in operands]
+            method = getattr(b, op) if isinstance(op, str) else op.of(b)
+            out = method(*args, **dict(params))
+            found += out if count > 1 else [out]
+        return found[root]
+
+
+class _Place:
+    """The position of an operand."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is _Place and other.number == self.number  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((_Place, self.number))
+
+
+def _plain(b: Any, param: Any) -> Hashable:
+    """A parameter as part of a signature: arrays by their numbers."""
+    if isinstance(param, (tuple, list)):
+        return tuple(_plain(b, p) for p in param)
+    if isinstance(param, slice):
+        return slice, param.start, param.stop, param.step
+    if b.accepts(param) and not isinstance(param, (bool, int, float)):
+        return tuple(b.shape(param)), b.to_numpy(param).tobytes()
+    return (param.__class__, repr(param)) if isinstance(param, float) else (param.__class__, param)
