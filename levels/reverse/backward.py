@@ -111,7 +111,7 @@ class Pass:
         if free:
             for node in self.find():
                 if node.edges:
-                    node.edges = None
+                    node.edges, node.params = None, ()
 
     def forget(self, node: Node) -> None:
         """Drop the cotangent of a node that has been looked up: at once, or when it has gone to all parents of the node."""
@@ -233,7 +233,7 @@ class Pass:
                 del cotangents[node]
                 self.dropped.add(node)
             if free:
-                node.edges = None
+                node.edges, node.params = None, ()
 
     def _explained(self, error: MissingOp, node: Node) -> MissingOp:
         return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of {self.tape})")

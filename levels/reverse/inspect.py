@@ -44,7 +44,7 @@ def stats(tape: Tape) -> Stats:
     nodes = live(tape)
     arrays: dict[int, int] = {}
     for node in nodes:
-        for _, _, saved in node.edges or ():
+        for saved in (node.params, *(saved for _, _, saved in node.edges or ())):
             for value in saved:
                 for part in value if isinstance(value, tuple) else (value,):
                     _weigh(part, arrays)

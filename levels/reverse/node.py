@@ -24,15 +24,17 @@ class Node:
         raw: Whether no argument wore a coat of another level, so that all that the rules read are raw arrays.
         edges: ``(parent, rule, saved)`` for each argument tracked on this level: ``rule(b, g, *saved)`` is what goes to the parent, and a
             rule of ``None`` connects without passing anything. ``None`` once freed.
+        params: The op's parameters, in its order.
     """
 
-    __slots__ = ("age", "edges", "lo", "op", "raw", "shape")
+    __slots__ = ("age", "edges", "lo", "op", "params", "raw", "shape")
     age: int
     lo: int
     op: Op | str
     shape: tuple[int, ...]
     raw: bool
     edges: tuple[tuple["Node", Any, tuple[Any, ...]], ...] | None
+    params: tuple[Any, ...]
 
     @property
     def name(self) -> str:
@@ -77,13 +79,13 @@ class Tracked(Coat):
         if not edges:
             return out
         if op.results:
-            shared, n = make(op, (), tuple(edges), raw=False), len(out)  # raw=False: bundles are added by the backend over dressed values
+            shared, n = make(op, (), tuple(edges), False, params), len(out)  # raw=False: bundles are added by the backend over dressed values
             return tuple(
                 v if name in op.fixed else fanned(tape, op, shared, k, n, v, tuple(b.shape(v)))
                 for k, (name, v) in enumerate(zip(op.results, out, strict=True))
             )
         raw = not any(isinstance(v, Coat) for v in (out, *inner))
-        return tracked(tape, out, make(op, b.shape(out), tuple(edges), raw))
+        return tracked(tape, out, make(op, b.shape(out), tuple(edges), raw, params))
 
 
 def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
@@ -93,12 +95,14 @@ def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
     return coat
 
 
-def make(op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...], raw: bool = True) -> Node:
+def make(
+    op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...], raw: bool = True, params: tuple[Any, ...] = ()
+) -> Node:
     """A node after the parents of its edges."""
     node = Node()
     node.age = now()
     node.lo = min([edge[0].lo for edge in edges])
-    node.op, node.shape, node.raw, node.edges = op, shape, raw, edges
+    node.op, node.shape, node.raw, node.edges, node.params = op, shape, raw, edges, params
     return node
 
 
@@ -114,7 +118,7 @@ def leaves(tapes: Iterable[Tape], value: Any, shape: tuple[int, ...]) -> Any:
             value = remade(value, tape.policy)
         node = Node()
         node.age = node.lo = now()
-        node.op, node.shape, node.raw, node.edges = "variable", shape, True, ()
+        node.op, node.shape, node.raw, node.edges, node.params = "variable", shape, True, (), ()
         coat = Tracked()
         coat.tape, coat.value, coat.node = tape, value, node
         value = coat

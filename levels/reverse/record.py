@@ -135,7 +135,7 @@ def _several(op: Op) -> list[str]:
         if rule is not None:
             saved = "".join(_saved(op, word, None) + ", " for word in rule.reads)
             lines += [f"      if _n{i} is not None: _edges += ((_n{i}, _rule{i}, ({saved})),)"]
-    return [*lines, "      if not _edges: return out", *_dress("      ", "_edges")]
+    return [*lines, "      if not _edges: return out", *_dress(op, "      ", "_edges")]
 
 
 def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
@@ -154,7 +154,7 @@ def _record(op: Op, who: tuple[str, ...], pad: str) -> list[str]:
         return [*lines, f"{pad}return out"]
     first, *others = [index[a] for a in who if op.rules[index[a]] is not None]
     lines += [f"{pad}_lo = _n{first}.lo", *(f"{pad}if _n{i}.lo < _lo: _lo = _n{i}.lo" for i in others)]
-    return [*lines, *_dress(pad, f"({edges})")]
+    return [*lines, *_dress(op, pad, f"({edges})")]
 
 
 def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
@@ -169,7 +169,7 @@ def _saved(op: Op, word: str, who: tuple[str, ...] | None) -> str:
     return f"_dtype_of({value})" if what == "dtype" else value
 
 
-def _dress(pad: str, edges: str) -> list[str]:
+def _dress(op: Op, pad: str, edges: str) -> list[str]:
     return [
         f"{pad}_node = _Node()",
         f"{pad}_node.age = _now()",
@@ -178,6 +178,7 @@ def _dress(pad: str, edges: str) -> list[str]:
         f"{pad}_node.shape = _shape",
         f"{pad}_node.raw = _bare",
         f"{pad}_node.edges = {edges}",
+        f"{pad}_node.params = ({''.join(p + ', ' for p in op.params)})",
         f"{pad}_coat = _Tracked()",
         f"{pad}_coat.tape = _tape",
         f"{pad}_coat.value = out",

@@ -132,7 +132,7 @@ class Inside(Strict):
         if node is None:
             node = self._nodes[key] = Node()
             node.age, node.lo, node.op = coat.node.age, coat.node.lo, "argument"
-            node.shape, node.raw, node.edges = variable.shape, False, ()
+            node.shape, node.raw, node.edges, node.params = variable.shape, False, (), ()
             self._origins[node] = coat.node, []
         self._origins[node][1].append(variable)
         return node

@@ -130,7 +130,7 @@ def transposed(
 def _variable(tape: Tape, value: Any, shape: tuple[int, ...], user: tuple[str, str]) -> Linear:
     node = Node()
     node.age = node.lo = now()
-    node.op, node.shape, node.raw, node.edges = "variable", tuple(shape), True, ()
+    node.op, node.shape, node.raw, node.edges, node.params = "variable", tuple(shape), True, (), ()
     return linear(tape, value, node, user)
 
 
