@@ -14,6 +14,7 @@ from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.memory import Memory
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
+from nestgrad.backends.recorded import Recorded
 from nestgrad.errors import BackendError, DTypeError
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing", "no_complex"]
@@ -110,6 +111,19 @@ class Backend(Factories, Derived):
     def quietly(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """``f`` without the library's warnings about infinities and the like, where it gives any."""
         return f
+
+    # graphs
+
+    def recorded(self, data: Any) -> tuple[Recorded, ...]:
+        """The graph under ``data``, an array that the array library itself differentiates, node by node.
+
+        Raises:
+            BackendError: If the library records none, or none that nestgrad can read.
+        """
+        raise BackendError(
+            f"recorded: {self!r} knows of no graph under a {type(data).__name__}; expected a Tensor, or a torch.Tensor that requires "
+            "gradients, because nothing else is recorded. Try stack.tensor(x, requires_grad=True), or x.requires_grad_(), before it is used"
+        )
 
     # compiling
 

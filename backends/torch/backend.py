@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex, no_masked
+from nestgrad.backends.recorded import Recorded
 from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arranging import Arranging
@@ -15,6 +16,7 @@ from nestgrad.backends.torch.attention import Attention
 from nestgrad.backends.torch.compiling import Compiling
 from nestgrad.backends.torch.convolution import Convolution
 from nestgrad.backends.torch.elementwise import Elementwise
+from nestgrad.backends.torch.graph.viewing import viewed
 from nestgrad.backends.torch.linalg import Linalg
 from nestgrad.backends.torch.normalization import Normalization
 from nestgrad.backends.torch.numbers import Numbers
@@ -166,6 +168,11 @@ class TorchBackend(
 
     def nonzero(self, mask: Value) -> tuple[Value, ...]:
         return torch.nonzero(mask, as_tuple=True)
+
+    def recorded(self, data: Any) -> tuple[Recorded, ...]:
+        if not isinstance(data, torch.Tensor) or not data.requires_grad:
+            return super().recorded(data)
+        return viewed(data)
 
     def nbytes(self, x: Value) -> int:
         return int(x.element_size() * x.numel())

@@ -1,0 +1,1 @@
+"""All partial derivatives up to an order, stored by what is there."""
