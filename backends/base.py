@@ -15,6 +15,7 @@ from nestgrad.backends.factories import Factories
 from nestgrad.backends.memory import Memory
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
 from nestgrad.backends.recorded import Recorded
+from nestgrad.backends.spreading import spread
 from nestgrad.errors import BackendError, DTypeError
 
 __all__ = ["REQUIRED", "Backend", "Index", "Value", "freeze", "frozen", "lacking", "missing", "no_complex"]
@@ -80,6 +81,10 @@ class Backend(Factories, Derived):
         """Whether memory that was shared may have been written to since."""
         return False
 
+    def stamp(self, value: Value) -> Any:
+        """A token for ``changed``, of an array that is shared as it is."""
+        return None
+
     def overlaps(self, x: Value, y: Value) -> bool:
         """Whether ``x`` may be a view of the memory of ``y``, or of the same as ``y`` is."""
         return x is y
@@ -113,6 +118,13 @@ class Backend(Factories, Derived):
         return f
 
     # graphs
+
+    @property
+    def graphs(self) -> Any:
+        """How graphs that the array library records are adopted as ops, an object as ``nestgrad.backends.torch.graph`` is; ``None`` if it
+        records none.
+        """
+        return None
 
     def recorded(self, data: Any) -> tuple[Recorded, ...]:
         """The graph under ``data``, an array that the array library itself differentiates, node by node.
@@ -166,6 +178,16 @@ class Backend(Factories, Derived):
         """``start``, ``start + step``, ... up to but without ``stop``; integers if all three are."""
         n = max(0, math.ceil((stop - start) / step))
         return self.asarray([start + k * step for k in range(n)] if n else self.asarray([], dtype), dtype)
+
+    def spread(self, x: Value, along: tuple[int, ...]) -> Value:
+        """Zeros with the entries of ``x`` where axes that run along the same axis of ``x`` have equal positions.
+
+        It may be a view of ``x`` where nothing is to be spread.
+
+        Args:
+            along: For each axis of the answer, which axis of ``x`` it runs along. Each axis of ``x`` is in it, once or more.
+        """
+        return spread(self, x, along)
 
     def generator(self, seed: int | None = None) -> Any:
         """A source of random numbers for ``uniform`` and ``normal``; the same seed gives the same numbers."""

@@ -122,6 +122,9 @@ class NumpyBackend(
         chain = freeze(data)
         return data.view(np.ndarray), chain
 
+    def stamp(self, value: Value) -> Any:
+        return ()  # NumPy counts no versions
+
     def changed(self, value: Value, token: Any) -> bool:
         return not frozen(token)
 

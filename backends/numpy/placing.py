@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from nestgrad.backends.base import Backend, Value
+from nestgrad.backends.spreading import steps
 
 
 class Placing(Backend):
@@ -28,6 +29,13 @@ class Placing(Backend):
         copy = np.array(x, np.result_type(x, z))
         ufunc.at(copy, self._places(y, axis), z)
         return copy
+
+    def spread(self, x: Value, along: tuple[int, ...]) -> Value:
+        if len(along) == x.ndim:
+            return x.transpose(along)
+        full = np.zeros([x.shape[k] for k in along], x.dtype)
+        np.lib.stride_tricks.as_strided(full, x.shape, steps(along, full.strides, x.ndim))[...] = x
+        return full
 
     def searchsorted(self, x: Value, y: Value, right: bool) -> Value:
         side: Any = "right" if right else "left"

@@ -8,6 +8,7 @@ import torch
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex, no_masked
 from nestgrad.backends.recorded import Recorded
+from nestgrad.backends.torch import graph
 from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
 from nestgrad.backends.torch.arranging import Arranging
@@ -154,6 +155,9 @@ class TorchBackend(
             return self.asarray(value), None
         return value, (value._version, chain)
 
+    def stamp(self, value: Value) -> Any:
+        return None if value.is_inference() else (value._version, ())
+
     def changed(self, value: Value, token: Any) -> bool:
         return token is not None and (value._version != token[0] or not frozen(token[1]))
 
@@ -168,6 +172,10 @@ class TorchBackend(
 
     def nonzero(self, mask: Value) -> tuple[Value, ...]:
         return torch.nonzero(mask, as_tuple=True)
+
+    @property
+    def graphs(self) -> Any:
+        return graph
 
     def recorded(self, data: Any) -> tuple[Recorded, ...]:
         if not isinstance(data, torch.Tensor) or not data.requires_grad:

@@ -4,6 +4,7 @@ import torch
 
 from nestgrad.backends.base import Backend, Value
 from nestgrad.backends.derived.placing import named_twice
+from nestgrad.backends.spreading import steps
 
 
 class Placing(Backend):
@@ -25,6 +26,13 @@ class Placing(Backend):
     def _reduced(self, x: Value, y: Value, z: Value, axis: int, how: str) -> Value:
         dtype = torch.promote_types(x.dtype, z.dtype)
         return torch.scatter_reduce(x.to(dtype), axis, y, z.to(dtype), how)
+
+    def spread(self, x: Value, along: tuple[int, ...]) -> Value:
+        if len(along) == x.dim():
+            return torch.permute(x, along)
+        full = torch.zeros([x.shape[k] for k in along], dtype=x.dtype, device=x.device)
+        torch.as_strided(full, x.shape, steps(along, full.stride(), x.dim())).copy_(x)
+        return full
 
     def searchsorted(self, x: Value, y: Value, right: bool) -> Value:
         if x.dtype != y.dtype:
