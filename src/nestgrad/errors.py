@@ -72,6 +72,10 @@ class GraphFreedError(NestgradError, RuntimeError):
     """A graph whose saved values were freed by ``retain_graph=False`` is used again."""
 
 
+class UnsupportedNode(NestgradError, NotImplementedError):
+    """A graph holds nodes that have no rule. The message names them all."""
+
+
 class ConvergenceError(NestgradError, ArithmeticError):
     """An iteration that found no solution, or a solution that is none."""
 

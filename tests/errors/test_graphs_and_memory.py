@@ -10,6 +10,7 @@ import torch
 import nestgrad as ng
 from nestgrad import Autodiff, NumpyBackend, errors
 from nestgrad.backends import Backend
+from nestgrad.backends.torch.graph import adopt, index
 from nestgrad.compiled.executors import native
 from nestgrad.errors import GraphFreedError, LevelError, MutatedError, NestgradError, NoLevelLeft, NotTrackedError
 from nestgrad.func import grad, taylor, trace, vjp
@@ -194,6 +195,23 @@ def _uncompiled(x):
         return native(program)
 
 
+def _adopted(x):
+    """A graph of torch with a function of the user's own in it."""
+
+    class Own(torch.autograd.Function):
+        """A sine without a rule."""
+
+        @staticmethod
+        def forward(ctx, v):
+            return v.sin()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    adopt(None, Own.apply(torch.ones(2, requires_grad=True)), index())
+
+
 IDLE = {
     errors.ShapeError: lambda x: x.reshape(5),
     errors.IndexRangeError: lambda x: x[9],
@@ -207,6 +225,7 @@ IDLE = {
     errors.NotConnectedError: lambda x: x.sum().wrt(x + 0.0),
     errors.CoupledError: lambda x: (x[::-1] * x).backward(check_independent=True)[x],
     errors.GraphFreedError: lambda x: [(y := x.sin()).backward(retain_graph=False), y.wrt(x)],
+    errors.UnsupportedNode: _adopted,
     errors.MutatedError: lambda x: [_write((pair := _shared(Autodiff(x.backend)))[0]), pair[1] + 1.0],
     errors.ImmutableError: lambda x: x.__setitem__(0, 1.0),
     errors.ConversionError: lambda x: float(x.sum()),

@@ -1,1 +1,25 @@
-"""PyTorch's own graph: what it recorded, how it is shown, and which ops its nodes are."""
+"""PyTorch's graph of a tensor, adopted as ops of the table.
+
+A node is known by its type, which torch names after the operation that it is the derivative of: ``TanhBackward0``. Its rule writes down
+the operation itself, of operands that are values of the graph. Everything else about derivatives follows from the ops.
+"""
+
+import torch
+
+from nestgrad.backends.torch.graph import elementwise
+from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.walking import adopt, key, tracked, unsupported
+
+__all__ = ["RULES", "Node", "Rule", "adopt", "index", "key", "tracked", "unsupported"]
+
+RULES: dict[str, Rule] = {}
+"""The rules of this package, by the names of the types of nodes."""
+
+for _part in (elementwise,):
+    RULES |= _part.RULES
+
+
+def index() -> dict[type, Rule]:
+    """The rules by the types of nodes, in a dictionary that is the caller's own. Nodes that this torch does not have are left out."""
+    types = vars(torch._C._functions)
+    return {types[name]: rule for name, rule in RULES.items() if name in types}

@@ -127,8 +127,10 @@ class Graph:
 
     def settled(self, ref: Ref, value: Any) -> Ref:
         """``ref``, of which the graph kept the value; for all who read it from now on."""
-        if ref.known is not None:
-            return ref
+        return ref if ref.known is not None else self.seen_as(ref, value)
+
+    def seen_as(self, ref: Ref, value: Any) -> Ref:
+        """``ref``, which one op takes to have this value, whatever others know of it."""
         made: Ref = self.apply(GIVEN, ref, self.data(value))
         made.known, made.shape = value, tuple(self.base.shape(value))
         return made
