@@ -66,7 +66,7 @@ class Pass:
                 node = stack.pop()
                 edges = node.edges
                 if edges is None:
-                    raise _freed(node)
+                    raise freed(node)
                 raw = raw and node.raw
                 for parent, rule, _ in edges:
                     if parent not in children:
@@ -142,7 +142,7 @@ class Pass:
         sent = {}
         for node in nodes:
             if node.edges is None:
-                raise _freed(node)
+                raise freed(node)
             again = sum(1 << k for k, edge in enumerate(node.edges) if edge[0] in lost)
             sent[node] = self.sent[node] & ~again
         self.sent.update(sent)
@@ -205,7 +205,7 @@ class Pass:
             edges = node.edges
             if not edges:
                 if edges is None:  # by another pass, after this one had found the children
-                    raise _freed(node)
+                    raise freed(node)
                 sent[node] = 0
                 continue
             g = cotangents.get(node)
@@ -239,7 +239,8 @@ class Pass:
         return MissingOp(f"{error} (needed by the rule of {node.name!r}, in the backward pass of {self.tape})")
 
 
-def _freed(node: Node) -> GraphFreedError:
+def freed(node: Node) -> GraphFreedError:
+    """The error for a node that a pass has freed."""
     return GraphFreedError(
         f"the graph was freed at {node.name!r} (shape {tuple(node.shape)}) by an earlier backward(retain_graph=False); "
         "expected its saved values. Try retain_graph=True, the default, in all passes but the last"

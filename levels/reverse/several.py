@@ -19,7 +19,13 @@ Pull = Callable[[Any, tuple[Any, ...]], Sequence[Any]]
 mean exactly zero."""
 
 def several(
-    name: str, tape: Tape, values: Sequence[Any], shapes: Sequence[tuple[int, ...]], parents: Sequence[Node], pull: Pull
+    name: str,
+    tape: Tape,
+    values: Sequence[Any],
+    shapes: Sequence[tuple[int, ...]],
+    parents: Sequence[Node],
+    pull: Pull,
+    params: tuple[Any, ...] = (),
 ) -> list[Tracked]:
     """Results of one computation as tracked values of ``tape``.
 
@@ -30,13 +36,14 @@ def several(
         shapes: Their shapes.
         parents: The nodes of the arguments, one for each that the level tracks; at least one.
         pull: Cotangents of the parents from those of the results. It runs once in a pass, with the cotangents of all results.
+        params: What the shared node is to tell of the computation.
 
     Returns:
         The results, dressed.
     """
     made = Op(name, SPECIAL, ("xs",), (), (), (None,), None, False, Samples(()))
     # raw=False: bundles are added by the backend over dressed values
-    shared = make(made, (), tuple((parent, _pulled, (pull, k, len(parents), parent.shape)) for k, parent in enumerate(parents)), raw=False)
+    shared = make(made, (), tuple((parent, _pulled, (pull, k, len(parents), parent.shape)) for k, parent in enumerate(parents)), False, params)
     n = len(values)
     return [fanned(tape, made, shared, k, n, value, tuple(shape)) for k, (value, shape) in enumerate(zip(values, shapes, strict=True))]
 

@@ -54,7 +54,8 @@ def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
         return [found.get(i) for i in tracked]
 
     parents = [values[i].node for i in tracked]
-    dressed = several("call", tape, [outs[j] for j in depending], [program.outputs[j].shape for j in depending], parents, pull)
+    shapes = [program.outputs[j].shape for j in depending]
+    dressed = several("call", tape, [outs[j] for j in depending], shapes, parents, pull, (program, inner, tracked, depending))
     found = dict(zip(depending, dressed, strict=True))
     return tuple(found.get(j, out) for j, out in enumerate(outs))
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from nestgrad.levels.coats import bare
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.samples import Samples
@@ -55,18 +56,21 @@ class Graph:
 
     Attributes:
         base: The base backend of its arrays.
-        values: The arrays of the inputs.
-        leaves: By the keys of variables, the numbers of their inputs: of those graph nodes that are leaves, and of those inside that one
-            wants derivatives by, which get an input that is added to them, and zero.
+        values: The values of the inputs: arrays, which may wear coats of levels that look on.
+        wanted: Keys of nodes that one wants derivatives by.
+        leaves: By the keys of leaves, the numbers of their inputs.
+        inside: By the keys of values inside that one wants derivatives by, the numbers of inputs that are added to them, and zero.
         unknown: The numbers of inputs that hold NaN for what is not known.
     """
 
     def __init__(self, base: Any, wanted: Iterable[Hashable] = ()) -> None:
         self.base = base
+        self._b = base.dressed  # values may wear coats
         self.values: list[Any] = []
         self.leaves: dict[Hashable, int] = {}
+        self.inside: dict[Hashable, int] = {}
         self.unknown: set[int] = set()
-        self._wanted = frozenset(wanted)
+        self.wanted = frozenset(wanted)
         self._inputs: list[int] = []  # positions of inputs among all values
         self._steps: list[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int]] = []
         self._refs: dict[Hashable, Ref] = {}
@@ -99,13 +103,13 @@ class Graph:
         ref.known = None
         return ref
 
-    def apply(self, op: str | Op, *operands: Any, shape: tuple[int, ...] | None = None, **params: Any) -> Any:
+    def apply(self, op: str | Op, *operands: Any, told: tuple[int, ...] | None = None, **params: Any) -> Any:
         """An op of the table, by name, or one that is not in it.
 
         Args:
             op: The op.
             operands: Refs, and Python numbers.
-            shape: Of the result, if it is known.
+            told: The shape of the result, if it is known. A parameter named ``shape`` tells it, too.
             params: By name, all of them.
 
         Returns:
@@ -115,14 +119,15 @@ class Graph:
         count = max(1, len(entry.results))
         numbers = tuple([_Place(x.number) if isinstance(x, Ref) else x for x in operands])
         self._steps.append((op, numbers, tuple(params.items()), count))
+        shape = params.get("shape") if told is None else told
         refs = tuple(Ref(self._count + k, None, shape) for k in range(count))
         self._count += count
         return refs if entry.results else refs[0]
 
-    def answered(self, op: str, *operands: Any, value: Any, **params: Any) -> Ref:
+    def answered(self, op: str | Op, *operands: Any, value: Any, **params: Any) -> Ref:
         """An elementwise op of which the graph kept the answer."""
-        ref: Ref = self.apply(answered(TABLE[op]), *operands, self.data(value), **params)
-        ref.known, ref.shape = value, tuple(self.base.shape(value))
+        ref: Ref = self.apply(answered(TABLE[op] if isinstance(op, str) else op), *operands, self.data(value), **params)
+        ref.known, ref.shape = value, tuple(self._b.shape(value))
         return ref
 
     def settled(self, ref: Ref, value: Any) -> Ref:
@@ -132,21 +137,21 @@ class Graph:
     def seen_as(self, ref: Ref, value: Any) -> Ref:
         """``ref``, which one op takes to have this value, whatever others know of it."""
         made: Ref = self.apply(GIVEN, ref, self.data(value))
-        made.known, made.shape = value, tuple(self.base.shape(value))
+        made.known, made.shape = value, tuple(self._b.shape(value))
         return made
 
     # nodes
 
-    def define(self, key: Hashable, ref: Ref) -> None:
-        """The value that a node of the graph makes."""
-        if key in self._wanted:
+    def define(self, key: Hashable, ref: Ref, dtype: Any = None) -> None:
+        """The value that a node of the graph makes. Where it is not known, a variable has the dtype that is told."""
+        if key in self.wanted:
             self.leaves[key] = len(self.values)
-            shape = self.base.shape(ref.known) if ref.known is not None else ref.shape
+            shape = self._b.shape(ref.known) if ref.known is not None else ref.shape
             assert shape is not None, f"{ref} must tell its shape, to be a variable"
-            dtype = self.base.dtype(ref.known) if ref.known is not None else None
-            moved: Ref = self.apply("add", ref, self._input(self.base.full(tuple(shape), 0.0, dtype)), shape=tuple(shape))
+            dtype = self._b.dtype(ref.known) if ref.known is not None else dtype
+            moved: Ref = self.apply("add", ref, self._input(self.base.full(tuple(shape), 0.0, dtype)), told=tuple(shape))
             moved.known = ref.known
-            ref = self.settled(moved, ref.known) if ref.known is not None else moved
+            ref = moved
         self._refs[key] = ref
 
     def settle(self, key: Hashable, value: Any) -> Ref:
@@ -164,18 +169,18 @@ class Graph:
         self.values.append(value)
         self._inputs.append(self._count)
         self._count += 1
-        return Ref(self._count - 1, value, tuple(self.base.shape(value)))
+        return Ref(self._count - 1, value, tuple(self._b.shape(value)))
 
     # the program
 
     def signature(self, root: Ref) -> Hashable:
         """What two graphs have in common that are one program."""
-        b = self.base
+        b, of = self._b, self.base.device
         return (
-            tuple((at, tuple(b.shape(v)), b.dtype(v), b.device(v)) for at, v in zip(self._inputs, self.values, strict=True)),
+            tuple((at, tuple(b.shape(v)), b.dtype(v), of(bare(v))) for at, v in zip(self._inputs, self.values, strict=True)),
             tuple((op, operands, tuple((name, _plain(b, p)) for name, p in params)) for op, operands, params, _ in self._steps),
             frozenset(self.unknown),
-            tuple(self.leaves.values()),
+            (*self.leaves.values(), *self.inside.values()),
             root.number,
         )
 
@@ -193,11 +198,11 @@ class Graph:
             if len(found) in places:
                 found.append(next(inputs))
                 continue
-            op, operands, params, count = next(steps)
+            op, operands, params, _ = next(steps)
             args = [found[x.number] if x.__class__ is _Place else x for x in operands]
             method = getattr(b, op) if isinstance(op, str) else op.of(b)
             out = method(*args, **dict(params))
-            found += out if count > 1 else [out]
+            found += out if isinstance(out, tuple) else [out]
         return found[root]
 
 

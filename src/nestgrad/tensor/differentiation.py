@@ -145,7 +145,7 @@ class Differentiation(Handle):
         value, marks = opened(self.value, self.marks)
         root = transparent(value)
         if not isinstance(root, Tracked):
-            raise _untracked(self, value, marks)
+            raise untracked(self, value, marks)
         gradients = Gradients(make(self.b, root, marks), gradient, check_independent)
         if wrt is not None or not retain_graph:
             gradients.run(wrt, retain_graph)
@@ -227,7 +227,7 @@ def _what(value: Tracked) -> str:
     return f"a {value.node.name!r} of shape {tuple(value.node.shape)}"
 
 
-def _untracked(x: Handle, value: Any, marks: Any) -> Exception:
+def untracked(x: Handle, value: Any, marks: Any) -> Exception:
     """The error for a root on which nothing is recorded."""
     what = f"a value of shape {tuple(x.b.shape(value))}"
     if (trace := tracing.get()) is not None and trace.opaque and not marks:
