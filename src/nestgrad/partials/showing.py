@@ -95,7 +95,8 @@ def tree(view: View, most: int | None = None) -> str:
     """A graph as text, the root first and what it was made of below it.
 
     A node with one operand stands right above it. The operands of a node with several branch off below it, in their order. A node that was
-    shown before is named with its number, and not followed again. Lines of nodes that are not supported end in ``" (not supported)"``.
+    shown before is named with its number, and not followed again: ``"merge: mul #2"``. One that branches too far on the right is named
+    likewise, ``"below: mul #2"``, and shown after the rest. Lines of nodes that are not supported end in ``" (not supported)"``.
 
     Args:
         view: The nodes.
@@ -110,6 +111,9 @@ def tree(view: View, most: int | None = None) -> str:
     heads = [0]  # a list that grows: what is too far on the right is shown after the rest
     put_off: set[int] = set()
     for head in heads:
+        if most is not None and len(lines) + bool(head) >= most:
+            break
+        lines += [""] if head else []
         ahead = [(head, "", "")]
         while ahead and (most is None or len(lines) < most):
             number, first, rest = ahead.pop()
