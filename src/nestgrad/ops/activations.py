@@ -6,6 +6,7 @@ At a kink the printed convention holds: the piecewise linear ones have the slope
 import math
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import REAL, Sample, binary, calls, filled, unary
 from nestgrad.ops.splitting import splitting
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, define
@@ -123,7 +124,7 @@ define("mish_vjp(x, y)", ELEMENTWISE, lambda b, g, y: b.mish_vjp(g, y), _mish_cu
        samples=calls(*_PAIR))
 
 # made of tanh and of quotients
-define("tanhshrink(x)", COMPOSITE, lambda b, x: b.sub(x, b.tanh(x)),
+define("tanhshrink(x)", COMPOSITE, lambda b, x: b.sub(x, b.tanh(x)), lanes=lanes.each,
        samples=calls(Sample((WIDE,)), special={0.0: (0.0, 0.0, 2.0)}))
 define("softsign(x)", ELEMENTWISE, lambda b, g, x: b.div(g, b.square(b.add(b.abs(x), 1.0))),
        samples=calls(Sample((WIDE,)), special={0.0: (1.0, 0.0, 0.0)}))

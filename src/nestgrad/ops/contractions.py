@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from nestgrad.ops import batching
+from nestgrad.ops import batching, lanes
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, sum_to
 from nestgrad.ops.table import BILINEAR, SPECIAL, define
@@ -43,11 +43,11 @@ def _outer(b: Any, x: Any, y: Any) -> Any:
 
 _PAIRS = (((2, 3), (3, 2)), ((2, 2, 3), (3, 2)), ((2, 3), (2, 3, 1)), ((2, 1, 2, 3), (3, 3, 2)), ((0, 3), (3, 2)),
           ((2, 2, 0), (0, 3)))
-define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, batched=batching.matmul, samples=calls(
+define("matmul(x, y)", BILINEAR, _matmul_x, _matmul_y, batched=batching.matmul, lanes=lanes.product, samples=calls(
     *(Sample((filled(s, -1, 1), filled(t, -1, 1, 1))) for s, t in _PAIRS)))
 
 # matmul with x, y or both transposed in their last two axes
-define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batching.product, samples=calls(
+define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batching.product, lanes=lanes.product, samples=calls(
     Sample((filled((3, 2), -1, 1), filled((3, 4), -1, 1, 1)), {"tx": True, "ty": False}),
     Sample((filled((2, 3), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": False, "ty": True}),
     Sample((filled((3, 2), -1, 1), filled((4, 3), -1, 1, 1)), {"tx": True, "ty": True}),
@@ -57,7 +57,7 @@ define("product(x, y, tx, ty)", BILINEAR, _product_x, _product_y, batched=batchi
 
 # a vector times a matrix, or times its transpose
 define("vecmat(x, y, ty)", BILINEAR, lambda b, g, y, ty: b.vecmat(g, y, not ty),
-       lambda b, g, x, ty: _outer(b, g, x) if ty else _outer(b, x, g), batched=batching.vecmat, samples=calls(
+       lambda b, g, x, ty: _outer(b, g, x) if ty else _outer(b, x, g), batched=batching.vecmat, lanes=lanes.vecmat, samples=calls(
     Sample((filled((3,), -1, 1), filled((3, 2), -1, 1, 1)), {"ty": False}),
     Sample((filled((3,), -1, 1), filled((2, 3), -1, 1, 1)), {"ty": True}),
     Sample((filled((0,), -1, 1), filled((0, 2), -1, 1, 1)), {"ty": False})))
@@ -76,7 +76,7 @@ def _linear_series(b: Any, k: int, x: Any, y: Any, z: Any, out: Any) -> Any:
 # x @ y + z with y of shape (in, out), in one kernel where the backend has one
 define("linear(x, y, z)", SPECIAL, _matmul_x, _matmul_y, lambda b, g, z_shape: sum_to(b, g, z_shape),
        forward=(lambda b, t, y: b.matmul(t, y), lambda b, t, x: b.matmul(x, t), lambda b, t: t), series=_linear_series,
-       batched=batching.linear, samples=calls(
+       batched=batching.linear, lanes=lanes.linear, samples=calls(
     Sample((filled((4, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((2,), -1, 1, 2))),
     Sample((filled((2, 2, 3), -1, 1), filled((3, 2), -1, 1, 1), filled((), -1, 1, 2)))))
 
@@ -94,7 +94,7 @@ def _einsum(b: Any, g: Any, others: tuple[Any, ...], shapes: tuple[tuple[int, ..
     return sum_to(b, b.broadcast_to(g, target), shapes[i])
 
 
-define("einsum(*xs, subscripts)", BILINEAR, _einsum, batched=batching.einsum, samples=calls(
+define("einsum(*xs, subscripts)", BILINEAR, _einsum, batched=batching.einsum, lanes=lanes.einsum, samples=calls(
     Sample((filled((2, 3), -1, 1), filled((3, 4), -1, 1, 1)), {"subscripts": "ij,jk->ik"}),
     Sample((filled((2, 3), -1, 1),), {"subscripts": "ij->j"}),
     Sample((filled((2, 3), -1, 1), filled((3,), -1, 1, 1), filled((2,), -1, 1, 2)), {"subscripts": "ij,j,i->ij"}),

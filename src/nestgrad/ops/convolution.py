@@ -8,6 +8,7 @@ one trilinear form, ``sum(z * conv(x, y))``, which each of them differentiates.
 from collections.abc import Sequence
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.table import BILINEAR, define
 
@@ -112,16 +113,18 @@ define("conv(x, y, strides, padding, dilations, groups)", BILINEAR,
            g, y, tuple(x_shape[2:]), strides, padding, dilations, groups),
        lambda b, g, x, y_shape, strides, padding, dilations, groups: b.conv_weight(
            x, g, tuple(y_shape[2:]), strides, padding, dilations, groups),
-       batched=_some(_conv), samples=calls(Sample((_X, _Y), _LINE), Sample((_X2, _Y2), _PLANE)))
+       batched=_some(_conv), lanes=lanes.conv, samples=calls(Sample((_X, _Y), _LINE), Sample((_X2, _Y2), _PLANE)))
 # the transpose by x: ``x`` is a cotangent here, ``spaces`` the spatial shape of what it is one of
 define("conv_input(x, y, spaces, strides, padding, dilations, groups)", BILINEAR,
        lambda b, g, y, spaces, strides, padding, dilations, groups: b.conv(g, y, strides, padding, dilations, groups),
        lambda b, g, x, y_shape, spaces, strides, padding, dilations, groups: b.conv_weight(
            g, x, tuple(y_shape[2:]), strides, padding, dilations, groups),
-       batched=_some(_input), samples=calls(Sample((_Z, _Y), {"spaces": (4,), **_LINE}), Sample((_Z2, _Y2), {"spaces": (2, 4), **_PLANE})))
+       batched=_some(_input), lanes=lanes.conv_input,
+       samples=calls(Sample((_Z, _Y), {"spaces": (4,), **_LINE}), Sample((_Z2, _Y2), {"spaces": (2, 4), **_PLANE})))
 # the transpose by the weight: ``y`` is a cotangent here, ``kernel`` the spatial shape of the weight
 define("conv_weight(x, y, kernel, strides, padding, dilations, groups)", BILINEAR,
        lambda b, g, y, x_shape, kernel, strides, padding, dilations, groups: b.conv_input(
            y, g, tuple(x_shape[2:]), strides, padding, dilations, groups),
        lambda b, g, x, kernel, strides, padding, dilations, groups: b.conv(x, g, strides, padding, dilations, groups),
-       batched=_some(_weight), samples=calls(Sample((_X, _Z), {"kernel": (2,), **_LINE}), Sample((_X2, _Z2), {"kernel": (2, 2), **_PLANE})))
+       batched=_some(_weight), lanes=lanes.conv_weight,
+       samples=calls(Sample((_X, _Z), {"kernel": (2,), **_LINE}), Sample((_X2, _Z2), {"kernel": (2, 2), **_PLANE})))

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import INFINITE, POSITIVE, REAL, UNIT, Sample, binary, calls, filled, unary
 from nestgrad.ops.table import BILINEAR, ELEMENTWISE, LINEAR, define
 
@@ -54,20 +55,20 @@ def _quotient_series(b: Any, k: int, x: Any, y: Any, out: Any) -> Any:
 # arithmetic
 define("add(x, y)", LINEAR, lambda b, g: g, lambda b, g: g, broadcasts=True, samples=binary(REAL, REAL))
 define("sub(x, y)", LINEAR, lambda b, g: g, lambda b, g: b.neg(g), broadcasts=True, samples=binary(REAL, REAL))
-define("neg(x)", LINEAR, lambda b, g: b.neg(g), samples=unary(*REAL))
+define("neg(x)", LINEAR, lambda b, g: b.neg(g), lanes=lanes.each, samples=unary(*REAL))
 define("mul(x, y)", BILINEAR, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), broadcasts=True,
        plus="mul_add", series=lambda b, k, x, y, out: _products(b, [(x[j], y[k - j]) for j in range(k + 1)]),
        samples=binary(REAL, REAL))
 define("div(x, y)", ELEMENTWISE, lambda b, g, y: b.div0(g, y),
        lambda b, g, y, out: b.quotient00(g, out, y), series=_quotient_series, samples=binary(REAL, POSITIVE))
 # a product with a Python number; its own op, since a number costs some array libraries more than an array does
-define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), samples=unary(*REAL, c=-1.5))
+define("scale(x, c)", LINEAR, lambda b, g, c: b.scale(g, c), lanes=lanes.each, samples=unary(*REAL, c=-1.5))
 # for sums of products, in one pass over the memory
 define("mul_add(x, y, z)", ELEMENTWISE, lambda b, g, y: b.mul(g, y), lambda b, g, x: b.mul(g, x), lambda b, g: g, by_parts=True,
        samples=calls(Sample((filled((3,), *REAL), filled((3,), *REAL, 1), filled((3,), *REAL, 2))),
                      Sample((filled((2, 1), *REAL), filled((3,), *REAL, 1), filled((), *REAL, 2)))))
 # divided by a Python int, so that a mean is as exact as the backend's division
-define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), samples=unary(*REAL, n=3))
+define("per(x, n)", LINEAR, lambda b, g, n: b.per(g, n), lanes=lanes.each, samples=unary(*REAL, n=3))
 define("mul0(x, y)", ELEMENTWISE, lambda b, g, y: b.mul0(g, y), lambda b, g, x: b.mul00(x, g),
        series=lambda b, k, x, y, out: _product_series(b, k, x, y, b.mul0), samples=binary(POSITIVE, REAL))
 # where x is 0, these are constant in y; where the cotangent is 0, so is what goes on, whatever x is
@@ -199,5 +200,5 @@ define("clamp(x, lo, hi)", ELEMENTWISE, _clamp, samples=calls(
     Sample((filled((4,), *REAL, 1),), {"lo": -1.0, "hi": 0.5}), Sample((filled((2, 3), *REAL),), {"lo": None, "hi": 0.5}),
     Sample((filled((), *REAL),), {"lo": -0.5, "hi": None}),
     special={(0.5, -1.0, 0.5): (1.0, 0.0, 0.0), (2.0, -1.0, 0.5): (0.0, 0.0, 0.0)}))
-define("cast(x, dtype)", LINEAR, lambda b, g, x_dtype: b.cast(g, x_dtype),
+define("cast(x, dtype)", LINEAR, lambda b, g, x_dtype: b.cast(g, x_dtype), lanes=lanes.each,
        samples=calls(Sample((filled((3,), *REAL),), {"dtype": "float64"})))

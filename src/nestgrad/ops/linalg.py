@@ -8,6 +8,7 @@ determinant is written out: only where the rank is below ``n - 3`` a divisor is 
 from collections.abc import Sequence
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.batching import aligned, widened
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, sum_to, swap_last
@@ -63,7 +64,7 @@ def _solve_batched(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool]) -> Any
 # the z of x z = y
 define("solve(x, y)", SPECIAL, _solve_x, lambda b, g, x, y_shape: sum_to(b, b.solve(_transposed(b, x), g), y_shape),
        forward=(lambda b, t, x, out: b.solve(x, b.neg(b.matmul(t, out))), lambda b, t, x: b.solve(x, t)),
-       series=_solve_series, batched=_solve_batched, samples=calls(
+       series=_solve_series, batched=_solve_batched, lanes=lanes.solve, samples=calls(
     Sample((_square(3, 3), filled((3, 2), -1, 1, 1))),
     Sample((_square(2, 2, 2), filled((2, 1), -1, 1, 1))),
     Sample((_square(2, 2), filled((3, 2, 1), -1, 1, 1))),
@@ -82,7 +83,7 @@ def _inv_series(b: Any, k: int, x: Any, out: Any) -> Any:
 
 
 define("inv(x)", SPECIAL, lambda b, g, out: b.neg(b.product(out, b.product(g, out, False, True), True, False)),
-       forward=(lambda b, t, out: b.neg(b.matmul(out, b.matmul(t, out))),), series=_inv_series,
+       forward=(lambda b, t, out: b.neg(b.matmul(out, b.matmul(t, out))),), series=_inv_series, lanes=lanes.matrices,
        samples=calls(Sample((_square(3, 3),)), Sample((_square(2, 1, 2, 2, seed=1),)), Sample((filled((0, 0), -1, 1),))))
 
 
@@ -104,16 +105,17 @@ _REGULAR = calls(Sample((_square(3, 3),)), Sample((_square(2, 1, 3, 3, seed=1),)
 
 # sign and logarithm of the absolute value of the determinant
 define("slogdet(x)", SPECIAL, lambda b, g, x: b.mul(_matrices(b, g[1]), _transposed(b, b.inv(x))),
-       forward=(lambda b, t, x: (None, _trace(b, x, t)),), results=("sign", "logabsdet"), fixed=("sign",), samples=calls(
+       forward=(lambda b, t, x: (None, _trace(b, x, t)),), results=("sign", "logabsdet"), fixed=("sign",), lanes=lanes.matrices,
+       samples=calls(
     *_REGULAR.calls, Sample(([[0.5, 1.5], [1.0, -0.25]],))))
 
 # the determinant of matrices that are far from singular ones: its rules divide by it
 define("regular_det(x)", SPECIAL, lambda b, g, x, out: b.mul(_matrices(b, b.mul(g, out)), _transposed(b, b.inv(x))),
-       forward=(lambda b, t, x, out: b.mul(out, _trace(b, x, t)),), samples=_REGULAR)
+       forward=(lambda b, t, x, out: b.mul(out, _trace(b, x, t)),), lanes=lanes.matrices, samples=_REGULAR)
 
 # an order of rows and columns for elimination, and a word on each pivot; the argument itself, as a constant
-define("pivots(x)", CONSTANT, samples=calls(Sample((_square(4, 4),)), Sample((_square(2, 5, 5, seed=1),))))
-define("held(x)", CONSTANT, samples=calls(Sample((filled((2, 3), -1, 1),))))
+define("pivots(x)", CONSTANT, lanes=lanes.matrices, samples=calls(Sample((_square(4, 4),)), Sample((_square(2, 5, 5, seed=1),))))
+define("held(x)", CONSTANT, lanes=lanes.each, samples=calls(Sample((filled((2, 3), -1, 1),))))
 
 
 def _part(b: Any, x: Any, *index: Any) -> Any:
@@ -185,7 +187,7 @@ def _beyond(b: Any, x: Any) -> Any:
 
 
 _LARGE = (Sample((_square(4, 4),)), Sample((_square(2, 5, 5, seed=1),)))
-define("large_det(x)", COMPOSITE, _eliminated, samples=calls(*_LARGE))
-define("det(x)", COMPOSITE, _det, samples=calls(
+define("large_det(x)", COMPOSITE, _eliminated, lanes=lanes.matrices, samples=calls(*_LARGE))
+define("det(x)", COMPOSITE, _det, lanes=lanes.matrices, samples=calls(
     *_REGULAR.calls, *_LARGE, Sample((filled((2, 0, 0), -1, 1),)), Sample((_square(1, 1),)), Sample(([[1.0, 2.0], [2.0, 4.0]],)),
     Sample(([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, 0.5, 2.0]],))))

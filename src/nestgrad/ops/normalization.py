@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.batching import aligned, both, repeated
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, sum_to
@@ -113,7 +114,7 @@ define("standardise(x, y, z, axes, eps)", SPECIAL, _into_x,
        lambda b, g, z_shape: _zeros(b, g, z_shape) if g[0] is None else sum_to(b, g[0], z_shape),
        forward=(_from_x, lambda b, t, x, mean, r: (b.mul(t, b.mul(b.sub(x, mean), r)), None, None),
                 lambda b, t, x: (b.broadcast_to(t, tuple(b.shape(x))), None, None)),
-       results=("values", "mean", "r"),
+       results=("values", "mean", "r"), lanes=lanes.standardised,
        batched=lambda b, n, xs, on, axes, eps: b.standardise(*_all_on(b, n, xs, on), tuple(k + 1 for k in axes), eps),
        samples=calls(
     Sample((filled((2, 3), -1, 1), filled((3,), 0.5, 2.0, 1), filled((3,), -1, 1, 2)), _UNIT[0]),
@@ -145,7 +146,7 @@ define("rms_norm_vjp(*xs, axes)", COMPOSITE, _rms_vjp, samples=calls(Sample(
     (filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1), filled((2, 1), 0.5, 2.0), filled((3,), -1, 1, 3)), {"axes": (1,)})))
 define("rms_norm(x, y, axes, eps)", SPECIAL, _rms_into_x,
        lambda b, g, x, r, y_shape: _zeros(b, g, y_shape) if g[0] is None else sum_to(b, b.mul(g[0], b.mul(x, r)), y_shape),
-       forward=(_rms_from_x, lambda b, t, x, r: (b.mul(t, b.mul(x, r)), None)), results=("values", "r"),
+       forward=(_rms_from_x, lambda b, t, x, r: (b.mul(t, b.mul(x, r)), None)), results=("values", "r"), lanes=lanes.standardised,
        batched=lambda b, n, xs, on, axes, eps: b.rms_norm(*_all_on(b, n, xs, on), tuple(k + 1 for k in axes), eps),
        samples=calls(Sample((filled((2, 3), -1, 1), filled((3,), 0.5, 2.0, 1)), _UNIT[0]),
                      Sample((filled((2, 1, 3), -1, 1), filled((), 0.5, 2.0, 1)), _UNIT[2])))

@@ -2,6 +2,7 @@
 
 import math
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import INFINITE, POSITIVE, REAL, UNIT, Sample, calls, filled, unary
 from nestgrad.ops.table import CONSTANT, ELEMENTWISE, LINEAR, define
 
@@ -21,7 +22,7 @@ define("log2(x)", ELEMENTWISE, lambda b, g, x: b.div0(b.times_log(g, 2, -1), x),
 define("log10(x)", ELEMENTWISE, lambda b, g, x: b.div0(b.times_log(g, 10, -1), x), samples=calls(
     Sample((filled((3,), *POSITIVE),)), special={1.0: (1 / _LN10, -1 / _LN10, 2 / _LN10), 0.0: INFINITE}))
 # x log(n)^k for whole n and k: an op, so that the constant has the backend's own precision
-define("times_log(x, n, k)", LINEAR, lambda b, g, n, k: b.times_log(g, n, k), samples=calls(
+define("times_log(x, n, k)", LINEAR, lambda b, g, n, k: b.times_log(g, n, k), lanes=lanes.each, samples=calls(
     Sample((filled((3,), *REAL),), {"n": 2, "k": 1}), Sample((filled((2, 2), *REAL),), {"n": 10, "k": -1})))
 
 # x - y, and 0 where they are equal, infinite ones too; its derivatives are those of x - y everywhere
@@ -56,7 +57,7 @@ define("pole(x, y, n, part)", ELEMENTWISE,
        lambda b, g, x, y, n, part: b.mul0(b.scale(g, float(-n)), b.pole(x, y, n + 1, part)), samples=calls(
     Sample(_TWO[0].arrays, {"n": 1, "part": 0}), Sample(_TWO[1].arrays, {"n": 2, "part": 1})))
 for _name in ("deg2rad", "rad2deg"):
-    define(f"{_name}(x)", LINEAR, (lambda name: lambda b, g: getattr(b, name)(g))(_name), samples=unary(*REAL))
+    define(f"{_name}(x)", LINEAR, (lambda name: lambda b, g: getattr(b, name)(g))(_name), lanes=lanes.each, samples=unary(*REAL))
 
 # parts of numbers: jumps have no derivative, and what is given is that of the pieces
 define("frac(x)", ELEMENTWISE, lambda b, g: g, samples=calls(*_LINE, special={0.0: (1.0, 0.0, 0.0), 2.0: (1.0, 0.0, 0.0)}))
@@ -74,7 +75,7 @@ define("nan_to_num(x, nan, posinf, neginf)", ELEMENTWISE, lambda b, g, x: b.wher
     (math.nan, 0.5, 2.0, -2.0): STEPS, (_INF, 0.5, 2.0, -2.0): STEPS, (0.3, 0.5, 2.0, -2.0): (1.0, 0.0, 0.0)}))
 
 for _name in ("trunc", "isinf", "isposinf", "isneginf", "signbit"):
-    define(f"{_name}(x)", CONSTANT, samples=unary(*REAL))
+    define(f"{_name}(x)", CONSTANT, lanes=lanes.each, samples=unary(*REAL))
 define("floor_divide(x, y)", CONSTANT, samples=calls(*_SIGNS))
 define("logical_xor(x, y)", CONSTANT, samples=calls(Sample(([True, False, True], [[True], [False]]))))
 

@@ -7,6 +7,7 @@ entries of the pooled axes together.
 from math import prod
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.table import LINEAR, SPECIAL, define
 
@@ -37,13 +38,13 @@ def _back(b: Any, g: Any, positions: Any, x_shape: Ints, sizes: Ints) -> Any:
 define("max_pool(x, sizes, strides, padding, dilations, ceil)", SPECIAL,
        lambda b, g, positions, x_shape, sizes: _back(b, g[0], positions, x_shape, sizes),
        forward=(lambda b, t, positions, sizes: (_at(b, t, positions, sizes), None),), batched=lambda b, n, xs, on, *params:
-       b.max_pool(xs[0], *params), results=("values", "positions"), fixed=("positions",), samples=calls(
+       b.max_pool(xs[0], *params), lanes=lanes.before_spaces, results=("values", "positions"), fixed=("positions",), samples=calls(
     Sample((filled((2, 5), -1, 1),), {"sizes": (3,), "strides": (2,), "padding": (1,), "dilations": (1,), "ceil": False}),
     Sample((filled((3, 4), -1, 1),), {"sizes": (2, 2), "strides": (2, 1), "padding": (0, 1), "dilations": (1, 2), "ceil": True})))
 # the greatest of each of ``sizes`` windows that divide an axis
 define("adaptive_max_pool(x, sizes)", SPECIAL, lambda b, g, positions, x_shape, sizes: _back(b, g[0], positions, x_shape, sizes),
        forward=(lambda b, t, positions, sizes: (_at(b, t, positions, sizes), None),), batched=lambda b, n, xs, on, sizes:
-       b.adaptive_max_pool(xs[0], sizes), results=("values", "positions"), fixed=("positions",), samples=calls(
+       b.adaptive_max_pool(xs[0], sizes), lanes=lanes.before_spaces, results=("values", "positions"), fixed=("positions",), samples=calls(
     Sample((filled((5,), -1, 1),), {"sizes": (3,)}), Sample((filled((2, 3, 4), -1, 1),), {"sizes": (2, 3)})))
 
 # sums of windows, over the number of their entries in the array (with ``padded``, in its padding too), or over ``divisor``
@@ -52,8 +53,8 @@ _PLANE = {"sizes": (2, 2), "strides": (2, 1), "padding": (0, 1), "ceil": True, "
 define("avg_pool(x, sizes, strides, padding, ceil, padded, divisor)", LINEAR,
        lambda b, g, x_shape, sizes, strides, padding, ceil, padded, divisor: b.from_avg_pool(
            g, tuple(x_shape[-len(sizes):]), sizes, strides, padding, ceil, padded, divisor),
-       samples=calls(Sample((filled((2, 6), -1, 1),), _LINE), Sample((filled((3, 3), -1, 1),), _PLANE)))
+       lanes=lanes.before_spaces, samples=calls(Sample((filled((2, 6), -1, 1),), _LINE), Sample((filled((3, 3), -1, 1),), _PLANE)))
 define("from_avg_pool(x, spaces, sizes, strides, padding, ceil, padded, divisor)", LINEAR,
        lambda b, g, sizes, strides, padding, ceil, padded, divisor: b.avg_pool(g, sizes, strides, padding, ceil, padded, divisor),
-       samples=calls(Sample((filled((2, 3), -1, 1),), {"spaces": (6,), **_LINE}),
+       lanes=lanes.before_spaces, samples=calls(Sample((filled((2, 3), -1, 1),), {"spaces": (6,), **_LINE}),
                      Sample((filled((2, 4), -1, 1),), {"spaces": (3, 3), **_PLANE, "divisor": 3})))

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled, shaped
 from nestgrad.ops.shapes import kept, spread
@@ -11,7 +12,7 @@ from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, LINEAR, SPECIAL, define
 _OVER = ({"axes": (0,)}, {"axes": (0, 2), "keepdims": True}, {"axes": (0, 1, 2)}, {"axes": (1,), "keepdims": True})
 
 define("sum(x, axes, keepdims)", LINEAR, lambda b, g, x_shape, axes, keepdims: spread(b, g, x_shape, axes, keepdims),
-       defaults=(False,), samples=shaped((2, 3, 2), *_OVER, {"axes": ()}))
+       defaults=(False,), lanes=lanes.total, samples=shaped((2, 3, 2), *_OVER, {"axes": ()}))
 
 
 def _mean(b: Any, g: Any, x_shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Any:
@@ -19,7 +20,7 @@ def _mean(b: Any, g: Any, x_shape: tuple[int, ...], axes: tuple[int, ...], keepd
     return spread(b, b.per(g, count), x_shape, axes, keepdims) if count else spread(b, g, x_shape, axes, keepdims)
 
 
-define("mean(x, axes, keepdims)", LINEAR, _mean, defaults=(False,), samples=shaped((2, 3, 2), *_OVER))
+define("mean(x, axes, keepdims)", LINEAR, _mean, defaults=(False,), lanes=lanes.mean, samples=shaped((2, 3, 2), *_OVER))
 
 
 def _share(b: Any, x: Any, out: Any, axes: tuple[int, ...], keepdims: bool) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape
@@ -18,7 +19,7 @@ MOST = 32
 
 # arrays of one shape along a new axis
 define("stack(*xs, axis)", LINEAR, lambda b, g, i, axis: b.getitem(g, (*(slice(None),) * axis, i)),
-       batched=lambda b, n, xs, on, axis: b.stack(*both(b, n, xs, on), axis=axis + 1),
+       batched=lambda b, n, xs, on, axis: b.stack(*both(b, n, xs, on), axis=axis + 1), lanes=lanes.stack,
        samples=calls(Sample((filled((2, 3), -1, 1), filled((2, 3), -1, 1, 1)), {"axis": 1}),
                      Sample((filled((), -1, 1), filled((), -1, 1, 1), filled((), -1, 1, 2)), {"axis": 0})))  # fmt: skip
 
@@ -44,7 +45,7 @@ def _several(signature: str, count: int, parts: Callable[..., Any], rule: Callab
     def batched(b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], *given: Any) -> Any:
         return made.of(b)(xs[0], *given[:-1], given[-1] + 1)
 
-    made = replace(stated, batched=batched, native=lambda b: lambda x, *given: parts(b, x, *given))
+    made = replace(stated, batched=batched, lanes=lanes.last_param, native=lambda b: lambda x, *given: parts(b, x, *given))
     return made
 
 

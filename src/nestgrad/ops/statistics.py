@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import INFINITE, Sample, calls, filled, shaped
 from nestgrad.ops.shapes import Shape, kept
 from nestgrad.ops.table import COMPOSITE, ELEMENTWISE, SPECIAL, define
@@ -134,7 +135,7 @@ def _places(b: Any, values: Any, places: tuple[int, ...], axis: int) -> Any:
     return b.getitem(values, (*(slice(None),) * axis, at))
 
 
-define("quantile(x, q, axes, method, keepdims)", COMPOSITE, _quantile, defaults=(False,), samples=calls(
+define("quantile(x, q, axes, method, keepdims)", COMPOSITE, _quantile, defaults=(False,), lanes=lanes.quantile, samples=calls(
     Sample((filled((2, 3), -1, 1),), {"q": (0.3, 0.85), "axes": (1,), "method": "linear"}),
     Sample((filled((2, 2), -1, 1),), {"q": (0.4,), "axes": (0, 1), "method": "midpoint", "keepdims": True}),
     Sample((filled((5,), -1, 1),), {"q": (0.4, 0.1), "axes": (0,), "method": "nearest"})))

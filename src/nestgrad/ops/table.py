@@ -114,6 +114,7 @@ class Op:
         results: Of an op with several results, their names. It gives a tuple of them; its rules read them by name, take a tuple ``g`` of
             cotangents, in which ``None`` is a zero, and its forward rules give such a tuple of tangents.
         fixed: Which of the results have no derivative, as positions have none.
+        lanes: Along which axes it goes entry by entry; a way of ``nestgrad.ops.lanes``, where its kind and its parameters do not tell.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Op:
     on: Mapping[type, Callable[..., Any]] | None = None
     results: tuple[str, ...] = ()
     fixed: frozenset[str] = frozenset()
+    lanes: Callable[..., Any] | None = None
 
     def of(self, b: Any) -> Callable[..., Any]:
         """The op as a function of values over ``b``: a base backend, or the ops over one. Arrays are positional, parameters come after."""
@@ -201,6 +203,7 @@ def define(
     plus: str | None = None,
     results: Sequence[str] = (),
     fixed: Sequence[str] = (),
+    lanes: Callable[..., Any] | None = None,
     listed: bool = True,
 ) -> Op:
     """Make an op, and add it to the table.
@@ -220,6 +223,7 @@ def define(
         plus: Of a bilinear op, the name of the op that is this one plus one more argument, in one kernel.
         results: Of a special op with several results, their names; see ``Op``.
         fixed: The names of those results that have no derivative.
+        lanes: Along which axes the op goes entry by entry; see ``Op``.
         listed: Whether it goes into the table.
 
     Raises:
@@ -255,7 +259,7 @@ def define(
     spreads = kind is ELEMENTWISE and len(arguments) > 1 if broadcasts is None else broadcasts
     op = Op(
         name, kind, arguments, params, tuple(defaults), read, function, spreads, samples, pushed, series, by_parts, batched, plus=plus,
-        results=tuple(results), fixed=frozenset(fixed),
+        results=tuple(results), fixed=frozenset(fixed), lanes=lanes,
     )  # fmt: skip
     if listed:
         if name in TABLE:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from nestgrad.ops import lanes
 from nestgrad.ops.batching import both
 from nestgrad.ops.samples import Sample, calls, filled
 from nestgrad.ops.shapes import Shape, kept, sum_to
@@ -30,7 +31,7 @@ def _along(b: Any, g: Any, x: Any, shape: Shape, axis: int) -> Any:
 # sums of products along an axis, x and y of one shape: a sum of squares makes no array of squares
 define("vecdot(x, y, axis)", BILINEAR, lambda b, g, y, x_shape, axis: _along(b, g, y, x_shape, axis),
        lambda b, g, x, x_shape, axis: _along(b, g, x, x_shape, axis),
-       batched=lambda b, n, xs, on, axis: b.vecdot(*both(b, n, xs, on), axis + 1), samples=calls(
+       batched=lambda b, n, xs, on, axis: b.vecdot(*both(b, n, xs, on), axis + 1), lanes=lanes.vecdot, samples=calls(
     Sample((filled((3,), -1, 1), filled((3,), -1, 1, 1)), {"axis": 0}),
     Sample((filled((2, 3, 2), -1, 1), filled((2, 3, 2), -1, 1, 1)), {"axis": 1}),
     Sample((filled((2, 0), -1, 1), filled((2, 0), -1, 1, 1)), {"axis": 1})))
