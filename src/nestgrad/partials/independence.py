@@ -1,23 +1,20 @@
-"""Which axes of a program's inputs and output are independent: entries along one are computed apart from the others.
+"""Which axes of a program's inputs and output are independent, and the program for one entry of them.
 
-Every op tells along which axes it goes entry by entry (``nestgrad.ops.lanes``). Axes that are so connected are one class, from the inputs
-to the output, and a class is a *label* if its entries meet nowhere but in sums of which the rest of the program is a linear function. A
-program of several thousand ops takes some microseconds for each.
+Axes that ops connect entry by entry are one class, from the inputs to the output. It is a *label* if its entries meet nowhere but in sums
+of which the rest of the program is a linear function. To find them takes some microseconds for each op.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
-from nestgrad.levels.base import Coat
-from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable
+from nestgrad.levels.traced.program import Instruction, Program, Variable
 from nestgrad.ops import lanes
-from nestgrad.ops.table import TABLE, Kind, Op
-from nestgrad.partials.classes import Classes
+from nestgrad.ops.table import TABLE
+from nestgrad.partials.axes import Axes
 
-_RESHAPE = TABLE["reshape"]
+_PER = TABLE["per"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +53,7 @@ def labels(program: Program, wanted: Sequence[int]) -> tuple[Label, ...]:
         carries none.
     """
     (output,) = program.outputs
-    found = _Search(program)
+    found = Axes(program)
     roots = found.whole([output, *(program.inputs[i] for i in wanted)])
     carried = found.carried(roots)
     lost = found.entangled(roots, carried)
@@ -71,187 +68,102 @@ def labels(program: Program, wanted: Sequence[int]) -> tuple[Label, ...]:
     return tuple([Label(found.classes.sizes[root], axes[root], axes[root].get(output), inner[root]) for root in axes])
 
 
-Carried = dict[Variable, list[tuple[int, int, int]]]
-"""Of variables, for each atom the axis, the root, and how many entries of the axis lie within one of the atom; -1: it is the axis."""
+def shrunk(program: Program, cut: Sequence[Label]) -> Program:
+    """The program for one entry of each label: every axis that carries one has size 1, or is shorter by the label's size.
 
+    Of entry i of its inputs it gives entry i of the output, or, of a label that the output does not carry, what that entry contributes.
 
-class _Search:
-    """The classes of the axes of all variables."""
+    Args:
+        program: The program of which these are ``labels``.
+        cut: Those that are cut. What others there are stays as it is.
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.classes = Classes()
-        self.axes: dict[Variable, tuple[int, ...]] = {}  # -1: of size 1 or 0, or of several results, and mixed
-        self.sums: dict[Variable, list[int]] = {}  # by the result of a sum, the axes that are summed
-        for v in program.inputs:
-            self._enter(v)
-        for v, _ in program.constants:
-            self._enter(v)
-        for step in program.instructions:
-            self._enter(step.out)
-            self._step(step)
-        for v, array in program.constants:
-            self._fixed(v, array)
+    Returns:
+        A program of the same inputs, with other shapes. Captured tensors are inputs like the others.
+    """
+    shapes = _shapes(cut)
+    new: dict[Variable, Variable] = {}
 
-    def _enter(self, v: Variable) -> None:
-        shape = v.shape
-        if isinstance(v.dtype, tuple):
-            first, *others = shape
-            alike = all(len(s) == len(first) for s in others)
-            shape = tuple([n if alike and all(s[k] == n for s in others) else 1 for k, n in enumerate(first)])
-        self.axes[v] = tuple([self.classes.axis(n) if n > 1 else -1 for n in shape])
-
-    def _step(self, step: Instruction) -> None:
-        op, operands = step.op, step.operands
-        axes = [self.axes[a] if a.__class__ is Variable else () for a in operands]
-        out = self.axes[step.out]
-        if op is ITEM or op is FIXED:
-            self._taken(axes[0], out)
-            return
-        way = lanes.each if op is STOP else lanes.of(op)
-        if way is lanes.each:
-            arrays = [own for own in axes if own]
-            if all(len(own) == len(out) for own in arrays):
-                self._joined(zip(*arrays, out, strict=True))
-                return
-        if op is _RESHAPE:
-            self._reshaped(operands[0], step.out)
-            return
-        free = {axis for own in (*axes, out) for axis in own if axis >= 0}
-        if way is not None and free:
-            shapes = [a.shape if a.__class__ is Variable else () for a in operands]
-            whole = step.out.shape[0] if isinstance(step.out.dtype, tuple) else step.out.shape
-            for lane in way(shapes, whole, *step.params):
-                met = [axes[i][k] for i, k in lane.places if axes[i] and axes[i][k] >= 0]
-                if lane.out is None:
-                    self.sums.setdefault(step.out, []).extend(met[:1])
-                elif out[lane.out] >= 0:
-                    met.append(out[lane.out])
-                else:
-                    continue  # what goes into an axis of several results that have no such axis in common
-                self._joined([met])
-                free.difference_update(met)
-        for axis in free:
-            self.classes.kill(axis)
-
-    def _taken(self, several: tuple[int, ...], out: tuple[int, ...]) -> None:
-        """One of several results."""
-        for own, axis in zip(several, out, strict=True):
-            if own >= 0:
-                self.classes.join(own, axis)
-            elif axis >= 0:
-                self.classes.kill(axis)
-
-    def _joined(self, lines: Iterable[Sequence[int]]) -> None:
-        classes = self.classes
-        for line in lines:
-            first = -1
-            for axis in line:
-                if axis >= 0:
-                    if first < 0:
-                        first = axis
-                    elif classes.sizes[axis] == classes.sizes[first]:
-                        classes.join(first, axis)
-                    else:
-                        classes.kill(first)
-                        classes.kill(axis)
-
-    def _reshaped(self, x: Variable, out: Variable) -> None:
-        if prod(out.shape):
-            self.classes.match([k for k in self.axes[x] if k >= 0], [k for k in self.axes[out] if k >= 0])
-        else:
-            for axis in (*self.axes[x], *self.axes[out]):
-                if axis >= 0:
-                    self.classes.kill(axis)
-
-    def _fixed(self, v: Variable, array: Any) -> None:
-        """A constant of the program has no entries that can be told apart: those of a class must be equal."""
-        for k, axis in enumerate(self.axes[v]):
-            if axis < 0 or all(map(self.classes.dead, self.classes.atoms(axis))):
-                continue
-            if isinstance(array, Coat) or len(self.classes.atoms(axis)) > 1 or not alike(self.program.base, array, k):
-                self.classes.kill(axis)
-
-    def whole(self, variables: Iterable[Variable]) -> list[int]:
-        """The classes of whole axes, in their order."""
-        rows = (self.classes.atoms(axis) for v in variables for axis in self.axes[v] if axis >= 0)
-        return [*dict.fromkeys(row[0] for row in rows if len(row) == 1 and not self.classes.dead(row[0]))]
-
-    def carried(self, roots: Iterable[int]) -> Carried:
-        """What variables carry of some classes. What one of them carries twice dies."""
-        classes, found, asked = self.classes, Carried(), {*roots}
-        for v, axes in self.axes.items():
-            places: list[tuple[int, int, int]] = []
-            for k, axis in enumerate(axes):
-                if axis >= 0:
-                    atoms = classes.atoms(axis)
-                    places += [(k, root, classes.stride(axis, root) if len(atoms) > 1 else -1) for root in atoms if root in asked]
-            if places:
-                found[v] = places
-                if len(places) > 1:
-                    for j, (_, root, _) in enumerate(places):
-                        if any(root == other for _, other, _ in places[:j]):
-                            classes.kill(root)
+    def of(v: Variable) -> Variable:
+        found = new.get(v)
+        if found is None:
+            found = new[v] = Variable(v.number, _shorter(v, shapes[v]), v.dtype) if v in shapes else v
         return found
 
-    def entangled(self, roots: Iterable[int], carried: Carried) -> set[int]:
-        """Those of the classes ``roots`` of which a sum is used in another way than by a linear function without the class."""
-        bits = {root: 1 << k for k, root in enumerate(roots)}
-        classes = self.classes
-        started = {v: _bits(bits, [root for axis in axes for root in classes.atoms(axis)]) for v, axes in self.sums.items()}
-        if not any(started.values()):
-            return set()
-        lost, holds = 0, dict[Variable, int]()
-        for step in self.program.instructions:
-            here = started.get(step.out, 0)
-            summed = [holds.get(a, 0) if a.__class__ is Variable else 0 for a in step.operands]
-            if any(summed):
-                links = _links(step.op)
-                for i, own in enumerate(summed):
-                    if own:
-                        others = None if links is None else links[0 if step.op.variadic else i]
-                        if others is None:
-                            lost |= own
-                        else:
-                            for j in others if not step.op.variadic else [j for j in range(len(summed)) if j != i and others]:
-                                lost |= own & summed[j]
-                        here |= own
-            if here:
-                lost |= here & _bits(bits, [root for _, root, _ in carried.get(step.out, ())])
-                if here & ~lost:
-                    holds[step.out] = here & ~lost
-        return {root for root, bit in bits.items() if lost & bit}
-
-
-def alike(base: Any, array: Any, axis: int) -> bool:
-    """Whether all entries along an axis are the same."""
-    first = base.getitem(array, (*(slice(None),) * axis, slice(0, 1)))
-    return bool(base.to_numpy(base.eq(array, first)).all())
-
-
-def _bits(bits: Mapping[int, int], roots: Iterable[int]) -> int:
-    total = 0
-    for root in roots:
-        total |= bits.get(root, 0)
-    return total
-
-
-@cache
-def _links(op: Op) -> tuple[tuple[int, ...] | None, ...] | None:
-    """For each argument, which others the derivative by it depends on; ``None`` where it depends on the argument itself, or is none.
-
-    So a rule that reads neither its own argument nor the answer tells that the op is a linear function of that argument, and something.
-    """
-    if op.kind in (Kind.COMPOSITE, Kind.CONSTANT) or op.on is not None:
-        return None
-    if op.variadic:
-        (rule,) = op.rules
-        read = () if rule is None else rule.reads
-        return None if rule is None or {"out", "xs", *op.results} & {*read} else ((1,) if "others" in read else ()),
-    found = list[tuple[int, ...] | None]()
-    for name, rule in zip(op.arguments, op.rules, strict=True):
-        if rule is None or {name, "out", *op.results} & {*rule.reads}:
-            found.append(None)
+    base = program.base
+    constants = [(of(v), _first(base, array, shapes.get(v, {}))) for v, array in program.constants]
+    steps: list[Instruction] = []
+    for step in program.instructions:
+        params, out = step.params, of(step.out)
+        if out is not step.out and "shape" in step.op.params:
+            params = tuple([out.shape if name == "shape" else p for name, p in zip(step.op.params, params, strict=True)])
+        operands = tuple([of(a) if a.__class__ is Variable else a for a in step.operands])
+        count = _averaged(step, shapes) if operands != step.operands else 1
+        if count > 1:
+            total = Variable(-1, out.shape, out.dtype)
+            steps.append(Instruction(step.op, operands, params, total))
+            steps.append(Instruction(_PER, (total,), (count,), out))
         else:
-            found.append(tuple([j for j, other in enumerate(op.arguments) if other in rule.reads]))
-    return tuple(found)
+            steps.append(Instruction(step.op, operands, params, out))
+    made = replace(program, inputs=tuple([of(v) for v in program.inputs]), captured=(), arguments=(), structure=None, derived={})
+    return made.rewritten(steps, [of(v) for v in program.outputs], constants)
+
+
+def spread(base: Any, v: Variable, array: Any, cut: Sequence[Label]) -> Any:
+    """The array of an input, entry by entry: an axis for each label in front, of size 1 where it carries none, then the ``shrunk`` shape.
+
+    Args:
+        base: What reshapes and permutes: a base backend, or the ops over one.
+        v: The input.
+        array: Its value.
+        cut: The labels.
+    """
+    carried = sorted((label.axes[v], -label.inner.get(v, 0), k) for k, label in enumerate(cut) if v in label.axes)
+    split: list[int] = []
+    place: dict[int, int] = {}
+    for axis, n in enumerate(v.shape):
+        for at, inner, k in carried:
+            if at == axis:
+                within = max(1, -inner)
+                split += [n // (cut[k].size * within), cut[k].size]
+                place[k] = len(split) - 1
+                n = within
+        split.append(n)
+    rest = [j for j in range(len(split)) if j not in place.values()]
+    if split != [*v.shape]:
+        array = base.reshape(array, tuple(split))
+    front = [place[k] for k in range(len(cut)) if k in place]
+    if front and (*front, *rest) != tuple(range(len(split))):
+        array = base.permute(array, (*front, *rest))
+    return base.reshape(array, (*(label.size if v in label.axes else 1 for label in cut), *_shorter(v, _shapes(cut).get(v, {}))))
+
+
+def _shapes(cut: Sequence[Label]) -> dict[Variable, dict[int, int]]:
+    """Of each variable that carries some of the labels, by the axis, how many times shorter it becomes."""
+    found: dict[Variable, dict[int, int]] = {}
+    for label in cut:
+        for v, axis in label.axes.items():
+            times = found.setdefault(v, {})
+            times[axis] = times.get(axis, 1) * label.size
+    return found
+
+
+def _shorter(v: Variable, times: dict[int, int]) -> tuple[Any, ...]:
+    if isinstance(v.dtype, tuple):
+        return tuple([tuple([n // times.get(k, 1) for k, n in enumerate(shape)]) for shape in v.shape])
+    return tuple([n // times.get(k, 1) for k, n in enumerate(v.shape)])
+
+
+def _first(base: Any, array: Any, axes: dict[int, int]) -> Any:
+    """The first entry of a constant along axes on which all entries are the same."""
+    return base.getitem(array, tuple([slice(0, 1) if k in axes else slice(None) for k in range(max(axes) + 1)])) if axes else array
+
+
+def _averaged(step: Instruction, shapes: dict[Variable, dict[int, int]]) -> int:
+    """By how much less a mean would divide than before."""
+    way = lanes.of(step.op)
+    if way is None:
+        return 1
+    given = [a.shape if a.__class__ is Variable else () for a in step.operands]
+    out = step.out.shape[0] if isinstance(step.out.dtype, tuple) else step.out.shape
+    means = (lane.places for lane in way(given, out, *step.params) if lane.mean)
+    return prod([shapes.get(step.operands[i], {}).get(k, 1) for places in means for i, k in places])
