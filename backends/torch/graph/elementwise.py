@@ -132,8 +132,18 @@ def _less_whole(mode: str) -> Rule:
     return rule
 
 
-def _logit(y: torch.Tensor) -> torch.Tensor:
-    return y.log() - torch.log1p(-y)
+def _logit(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """``log x - log(1 - x)``, constant beyond ``eps`` from 0 and 1."""
+    x, eps = node.operand(0, "self"), node.saved("eps")
+    if eps is not None:
+        x = graph.apply("clamp", x, lo=float(eps), hi=1.0 - float(eps))
+    return graph.apply("sub", graph.apply("log", x), graph.apply("log1p", graph.apply("neg", x)))
+
+
+def _entropy(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """``-x log x``."""
+    x = node.operand(0, "self")
+    return graph.apply("neg", graph.apply("xlogy", x, x))
 
 
 RULES: dict[str, Rule] = {
@@ -178,6 +188,8 @@ RULES: dict[str, Rule] = {
     "SpecialXlog1PyBackward2": _number_last("xlog1py"),
     "LogaddexpBackward0": of_argument("logaddexp", "self", "other"),
     "Logaddexp2Backward0": of_argument("logaddexp2", "self", "other"),
+    "LogitBackward0": _logit,
+    "SpecialEntrBackward0": _entropy,
     # circular and hyperbolic
     "TanBackward0": of_answer("tan"),
     "TanhBackward0": of_answer("tanh"),
@@ -189,6 +201,7 @@ RULES: dict[str, Rule] = {
     "Rad2DegBackward0": linear("rad2deg"),
     # special functions
     "ErfBackward0": of_argument("erf", "self"),
+    "ErfinvBackward0": of_argument("erfinv", "self"),
     "ErfcBackward0": of_argument("erfc", "self"),
     "SpecialErfcxBackward0": of_argument("erfcx", "self"),
     "SpecialLogNdtrBackward0": of_argument("log_ndtr", "self"),

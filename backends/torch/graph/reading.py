@@ -25,7 +25,7 @@ class Builder(Protocol):
     def unknown_value(self, shape: Sequence[int], dtype: Any = ...) -> Any:
         """A value that no derivative reads."""
 
-    def apply(self, op: Any, *operands: Any, shape: tuple[int, ...] | None = ..., **params: Any) -> Any:
+    def apply(self, op: Any, *operands: Any, told: tuple[int, ...] | None = ..., **params: Any) -> Any:
         """An op of the table."""
 
     def answered(self, op: str, *operands: Any, value: Any, **params: Any) -> Any:
@@ -83,6 +83,12 @@ class Node:
         return found
 
     @property
+    def device(self) -> torch.device:
+        """Where the first result is."""
+        found: torch.device = self._meta[0].device
+        return found
+
+    @property
     def results(self) -> int:
         """How many there are."""
         return len(self._meta)
@@ -90,6 +96,17 @@ class Node:
     def tracked(self, i: int) -> bool:
         """Whether operand ``i`` depends on a variable."""
         return self.inputs[i] is not None
+
+    def key(self, i: int) -> Hashable:
+        """What the graph knows operand ``i`` by."""
+        found: Hashable = self._keys[i]
+        return found
+
+    def device_of(self, i: int) -> torch.device:
+        """The device of operand ``i``, which is tracked."""
+        key = self._keys[i]
+        found: torch.device = key.device if isinstance(key, torch.Tensor) else key[0]._input_metadata[key[1]].device
+        return found
 
     # what was saved
 
