@@ -126,9 +126,10 @@ class Axes:
                 self.classes.kill(axis)
 
     def whole(self, variables: Iterable[Variable]) -> list[int]:
-        """The classes of whole axes, in their order."""
-        rows = (self.classes.atoms(axis) for v in variables for axis in self.axes[v] if axis >= 0)
-        return [*dict.fromkeys(row[0] for row in rows if len(row) == 1 and not self.classes.dead(row[0]))]
+        """The classes that these variables carry, in their order: those that are whole axes of all of them which carry them."""
+        rows = [self.classes.atoms(axis) for v in variables for axis in self.axes[v] if axis >= 0]
+        parts = {root for row in rows if len(row) > 1 for root in row}
+        return [*dict.fromkeys(row[0] for row in rows if row[0] not in parts and not self.classes.dead(row[0]))]
 
     def carried(self, roots: Iterable[int]) -> Carried:
         """What variables carry of some classes. What one of them carries twice dies."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from nestgrad.func.trees import LEAF
 from nestgrad.levels.traced.program import Instruction, Program, Variable
 from nestgrad.ops import lanes
 from nestgrad.ops.table import TABLE
@@ -78,7 +79,7 @@ def shrunk(program: Program, cut: Sequence[Label]) -> Program:
         cut: Those that are cut. What others there are stays as it is.
 
     Returns:
-        A program of the same inputs, with other shapes. Captured tensors are inputs like the others.
+        A program of the same inputs, with other shapes. Captured tensors are arguments like the others, the last.
     """
     shapes = _shapes(cut)
     new: dict[Variable, Variable] = {}
@@ -104,7 +105,8 @@ def shrunk(program: Program, cut: Sequence[Label]) -> Program:
             steps.append(Instruction(_PER, (total,), (count,), out))
         else:
             steps.append(Instruction(step.op, operands, params, out))
-    made = replace(program, inputs=tuple([of(v) for v in program.inputs]), captured=(), arguments=(), structure=None, derived={})
+    arguments = (*program.arguments, *(LEAF for _ in program.captured))
+    made = replace(program, inputs=tuple([of(v) for v in program.inputs]), captured=(), arguments=arguments, derived={})
     return made.rewritten(steps, [of(v) for v in program.outputs], constants)
 
 
@@ -117,6 +119,8 @@ def spread(base: Any, v: Variable, array: Any, cut: Sequence[Label]) -> Any:
         array: Its value.
         cut: The labels.
     """
+    if not cut:
+        return array
     carried = sorted((label.axes[v], -label.inner.get(v, 0), k) for k, label in enumerate(cut) if v in label.axes)
     split: list[int] = []
     place: dict[int, int] = {}
