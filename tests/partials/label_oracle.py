@@ -52,10 +52,13 @@ def assert_labels_hold(program: Program, values: Sequence[Any], keys: Sequence[S
         values: Of its inputs.
         keys: Numbers of inputs, for each derivative.
         seed: Which entries are looked at.
+
+    Returns:
+        The labels.
     """
     draw = random.Random(seed)
+    found = labels(program, sorted({*itertools.chain(*keys)}))
     for key in keys:
-        found = labels(program, sorted({*key}))
         told = [label for label in found if applies(program, label, key)]
         if not told:
             continue
@@ -81,7 +84,7 @@ def assert_labels_hold(program: Program, values: Sequence[Any], keys: Sequence[S
             if all(label.out is not None for label in cut):
                 (got,), (want,) = program_of_one.run(BASE, one), program.run(BASE, values)
                 np.testing.assert_allclose(got, want[tuple(index[: want.ndim])], rtol=1e-12, atol=1e-13)
-    return labels(program, sorted({*itertools.chain(*keys)}))
+    return found
 
 
 def carriers(program: Program, found: Sequence[Label]) -> list[tuple[int, dict[int, int], int | None]]:
