@@ -5,32 +5,49 @@ NaN. What it did keep is *given*: a value that stands in for what the ops would 
 numbers that the graph saw.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from nestgrad.levels.coats import bare
-from nestgrad.levels.traced.program import Program
+from nestgrad.levels.traced.program import Instruction, Program
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Op, Rule
 
+
+def known(b: Any) -> Callable[..., Any]:
+    """What an op is of which the answer is known, as its last argument."""
+    return lambda *arguments: arguments[-1]
+
+
 GIVEN = Op(
-    "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, False, Samples(()),
-    native=lambda b: lambda x, y: y,
+    "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, True, Samples(()),
+    native=known,
 )  # fmt: skip
 """``x``, of which the value is known."""
-
 
 @cache
 def answered(op: Op) -> Op:
     """An elementwise op of which the answer is known: it is one more argument, the last."""
-    place = len(op.arguments)
     return replace(
-        op, arguments=ARGUMENTS[: place + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False, batched=None,
-        native=lambda b: lambda *given: given[place],
+        op, arguments=ARGUMENTS[: len(op.arguments) + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False, batched=None,
+        native=known,
     )  # fmt: skip
+
+
+def unpinned(program: Program) -> Program:
+    """A program that no level runs over any more, with the known values in place of ops of which the answer is known."""
+    new: dict[Any, Any] = {}
+    steps = []
+    for step in program.instructions:
+        operands = tuple([new.get(a, a) for a in step.operands])
+        if step.op.native is known:
+            new[step.out] = operands[-1]
+        else:
+            steps.append(Instruction(step.op, operands, step.params, step.out))
+    return program.rewritten(steps, [new.get(v, v) for v in program.outputs])
 
 
 class Ref:

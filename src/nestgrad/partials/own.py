@@ -24,7 +24,7 @@ from nestgrad.ops.samples import Samples
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import ELEMENTWISE, TABLE, Kind, Op
 from nestgrad.partials.graph import Graph, Ref
-from nestgrad.partials.restoring import KNOWN_POSITIONS, RESTORED, SHAPES
+from nestgrad.partials.restoring import APART, KNOWN_POSITIONS, RESTORED, SHAPES
 from nestgrad.tensor.differentiation import untracked
 
 if TYPE_CHECKING:
@@ -350,6 +350,8 @@ class _Walk:
             shapes = tuple(self.calls[node].parents[0].shape), tuple(shape)
             values = KNOWN_POSITIONS[op.name](self.graph, operands[0], self.value(words["positions"]), shapes, params)
             return tuple(values if name == "values" else self._unknown(()) for name in op.results)
+        if not good and op.name in APART:
+            return APART[op.name](self.graph, *operands, params)
         if good:
             self.good.add(node)
         refs: tuple[Ref, ...] = self.graph.apply(op.name if TABLE.get(op.name) is op else op, *operands, **params)

@@ -46,6 +46,20 @@ KNOWN_POSITIONS = {
 }  # fmt: skip
 """Ops that choose entries, when it is known which ones: ``(graph, argument, positions, shapes of argument and choice, params)``."""
 
+
+def _standardised(graph: Graph, x: Ref, y: Ref, z: Ref, params: Params) -> tuple[Ref, ...]:
+    h, mean, r = graph.apply("standardise", x, 1.0, 0.0, **params)
+    return graph.apply("add", graph.apply("mul", h, y), z), mean, r
+
+
+def _rms_normed(graph: Graph, x: Ref, y: Ref, params: Params) -> tuple[Ref, ...]:
+    h, r = graph.apply("rms_norm", x, 1.0, **params)
+    return graph.apply("mul", h, y), r
+
+
+APART: dict[str, Callable[..., tuple[Ref, ...]]] = {"standardise": _standardised, "rms_norm": _rms_normed}
+"""Ops of which some results depend on fewer arguments, in terms of ops in which they do: where one argument is unknown, those are not."""
+
 SHAPES: dict[str, Callable[[int, Mapping[int, Shape], Mapping[str, Shape], tuple[Any, ...]], Shape]] = {
     "linear": lambda i, args, out, params: ((*out["out"][:-1], 1), (1, out["out"][-1]), ())[i],
     "index_set": lambda i, args, out, params: () if i else out["out"],
