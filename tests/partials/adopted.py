@@ -19,7 +19,7 @@ from nestgrad.levels.reverse.node import Tracked, leaves
 from nestgrad.levels.taylor import coefficients, series
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
-from nestgrad.partials.graph import Graph
+from nestgrad.partials.graph import Graph, unpinned
 
 Tensor = torch.Tensor
 
@@ -191,7 +191,7 @@ class Run:
             there[:] = [p is not None for p in found]
             return [p for p in found if p is not None]
 
-        derived = recorded(self.base, "derivative", self.values, flat)
+        derived = unpinned(recorded(self.base, "derivative", self.values, flat))
         inputs = {v: k for k, v in enumerate(derived.inputs)}
         read = {inputs[a] for step in derived.instructions for a in step.operands if a in inputs}
         read |= {inputs[v] for v in derived.outputs if v in inputs}

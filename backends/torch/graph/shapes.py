@@ -17,6 +17,13 @@ def reshaped(graph: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x if x.shape == shape else graph.apply("reshape", x, shape=shape)
 
 
+def pulled(node: Node, cotangent: torch.Tensor) -> tuple[Any, ...]:
+    """What a node makes of a cotangent for each of its operands. Of a linear operation that tells what the node itself does not."""
+    with torch.no_grad():
+        found = node.fn(cotangent)
+    return found if isinstance(found, tuple) else (found,)
+
+
 def _reshape(graph: Any, node: Node, inputs: Inputs) -> Any:
     return reshaped(graph, inputs[0], node.shape)
 
@@ -200,8 +207,7 @@ def _cat(graph: Any, node: Node, inputs: Inputs) -> Any:
     axis = node.dim("dim", len(shape))
     parts = list(inputs)
     if None in parts:
-        with torch.no_grad():
-            cotangents = node.fn(torch.zeros((), dtype=node.dtype, device=node.device).expand(shape))
+        cotangents = pulled(node, torch.zeros((), dtype=node.dtype, device=node.device).expand(shape))
         for k, cotangent in enumerate(cotangents):
             if parts[k] is None:
                 parts[k] = graph.unknown_value(tuple(cotangent.shape), node.dtype)
@@ -244,8 +250,7 @@ def _channel_shuffle(graph: Any, node: Node, inputs: Inputs) -> Any:
 
 def _block_diag(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Each matrix among zeros; a vector is a row, and a number a matrix of one entry."""
-    with torch.no_grad():  # sizes of what is not tracked are those of its cotangent
-        cotangents = node.fn(torch.zeros(node.shape, dtype=node.dtype, device=node.device))
+    cotangents = pulled(node, torch.zeros(node.shape, dtype=node.dtype, device=node.device))  # as large as what is not tracked
     total, row, column = None, 0, 0
     for x, cotangent in zip(inputs, cotangents, strict=True):
         shape = tuple(cotangent.shape)
@@ -276,8 +281,7 @@ def _as_strided(graph: Any, node: Node, inputs: Inputs) -> Any:
     fits = not places.numel() or int(places.max()) < prod(x.shape)
     if fits:
         expected = torch.zeros(prod(x.shape), dtype=node.dtype, device=node.device).index_add_(0, places.reshape(-1), probe.reshape(-1))
-        with torch.no_grad():
-            (found,) = node.fn(probe)
+        (found,) = pulled(node, probe)
         fits = torch.equal(found, expected.reshape(x.shape))
     if not fits:
         raise UnsupportedNode(
