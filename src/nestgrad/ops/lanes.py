@@ -21,12 +21,10 @@ class Lane(NamedTuple):
     Attributes:
         out: The axis of the answer along which it comes out. ``None``: the answer is the sum of what the entries contribute.
         places: Numbers of operands, each with the axis along which it comes in. Without any, the answer repeats what it is made of.
-        mean: Whether that sum is divided by the number of entries.
     """
 
     out: int | None
     places: tuple[tuple[int, int], ...]
-    mean: bool = False
 
 
 Way = Callable[..., Iterable[Lane]]
@@ -122,10 +120,8 @@ def total(shapes: Sequence[Shape], out: Shape, axes: Sequence[int], *params: Any
 
 
 def mean(shapes: Sequence[Shape], out: Shape, axes: Sequence[int], *params: Any) -> Iterator[Lane]:
-    """A mean over ``axes``."""
-    yield from along(shapes, out, axes)
-    for k in axes:
-        yield Lane(None, ((0, k),), True)
+    """A sum over ``axes``, divided by the number of entries: of fewer of them, it is another."""
+    return total(shapes, out, axes)
 
 
 def vecdot(shapes: Sequence[Shape], out: Shape, axis: int) -> Iterator[Lane]:

@@ -12,6 +12,7 @@ from typing import Any
 from nestgrad.levels.base import Coat
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Instruction, Program, Variable
 from nestgrad.ops import lanes
+from nestgrad.ops.shapes import Shape
 from nestgrad.ops.table import TABLE, Kind, Op
 from nestgrad.partials.classes import Classes
 
@@ -27,7 +28,7 @@ class Axes:
     Attributes:
         program: The program.
         classes: The classes.
-        axes: By variable, the numbers of its axes there; -1: of size 1 or 0, or of several results, and not the same in all.
+        axes: By variable, the numbers of its axes there; -1: of size 1 or 0.
         sums: By the result of a sum, the axes that are summed.
     """
 
@@ -36,86 +37,70 @@ class Axes:
         self.classes = Classes()
         self.axes: dict[Variable, tuple[int, ...]] = {}
         self.sums: dict[Variable, list[int]] = {}
-        for v in program.inputs:
-            self._enter(v)
-        for v, _ in program.constants:
-            self._enter(v)
+        for v in (*program.inputs, *(v for v, _ in program.constants)):
+            self.axes[v] = self._new(v.shape)
         for step in program.instructions:
-            self._enter(step.out)
-            self._step(step)
+            self.axes[step.out] = self._step(step)
         for v, array in program.constants:
             self._fixed(v, array)
 
-    def _enter(self, v: Variable) -> None:
-        shape = v.shape
-        if isinstance(v.dtype, tuple):
-            first, *others = shape
-            alike = all(len(s) == len(first) for s in others)
-            shape = tuple([n if alike and all(s[k] == n for s in others) else 1 for k, n in enumerate(first)])
-        self.axes[v] = tuple([self.classes.axis(n) if n > 1 else -1 for n in shape])
+    def _new(self, shape: Shape, dead: bool = False) -> tuple[int, ...]:
+        return tuple([self.classes.axis(n, dead) if n > 1 else -1 for n in shape])
 
-    def _step(self, step: Instruction) -> None:
-        op, operands = step.op, step.operands
+    def _step(self, step: Instruction) -> tuple[int, ...]:
+        """The axes of the answer: where entries go on, those of an operand."""
+        op, operands, shape = step.op, step.operands, step.out.shape
         axes = [self.axes[a] if a.__class__ is Variable else () for a in operands]
-        out = self.axes[step.out]
         if op is ITEM or op is FIXED:
-            self._taken(axes[0], out)
-            return
+            return tuple([own if own >= 0 else self._new((n,), True)[0] for own, n in zip(axes[0], shape, strict=True)])
+        if op is _RESHAPE and prod(shape):
+            out = self._new(shape)
+            self.classes.match([k for k in axes[0] if k >= 0], [k for k in out if k >= 0])
+            return out
         way = lanes.each if op is STOP else lanes.of(op)
         if way is lanes.each:
             arrays = [own for own in axes if own]
-            if all(len(own) == len(out) for own in arrays):
-                self._joined(zip(*arrays, out, strict=True))
-                return
-        if op is _RESHAPE:
-            self._reshaped(operands[0], step.out)
-            return
-        free = {axis for own in (*axes, out) for axis in own if axis >= 0}
-        if way is not None and free:
-            shapes = [a.shape if a.__class__ is Variable else () for a in operands]
-            whole = step.out.shape[0] if isinstance(step.out.dtype, tuple) else step.out.shape
-            for lane in way(shapes, whole, *step.params):
-                met = [axes[i][k] for i, k in lane.places if axes[i] and axes[i][k] >= 0]
+            if len(arrays) == 1 and operands[0].__class__ is Variable and operands[0].shape == shape:
+                return arrays[0]
+            if all(len(own) == len(shape) for own in arrays):
+                return tuple([self._joined(n, line) for n, *line in zip(shape, *arrays, strict=True)])
+        return self._along(way, step, axes)
+
+    def _joined(self, n: int, line: Iterable[int]) -> int:
+        """One axis of ``n`` entries for all of a lane."""
+        classes, first = self.classes, -1
+        for axis in line:
+            if axis >= 0:
+                if classes.sizes[axis] != n:
+                    classes.kill(axis)
+                elif first < 0:
+                    first = axis
+                elif axis != first:
+                    classes.join(first, axis)
+        return classes.axis(n) if first < 0 and n > 1 else first
+
+    def _along(self, way: lanes.Way | None, step: Instruction, axes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        """By the lanes of the op. What is in none meets."""
+        sizes, classes = self.classes.sizes, self.classes
+        shape, common = _common(step.out)
+        out, used = [-1] * len(common), set[tuple[int, int]]()
+        shapes = [a.shape if a.__class__ is Variable else () for a in step.operands]
+        for lane in () if way is None else way(shapes, shape, *step.params):
+            places = [(i, k) for i, k in lane.places if axes[i] and axes[i][k] >= 0]
+            line = [axes[i][k] for i, k in places]
+            n = common[lane.out] if lane.out is not None else sizes[line[0]] if line else 1
+            if n > 1 and all(sizes[axis] == n for axis in line):
+                axis = self._joined(n, line)
+                used.update(places)
                 if lane.out is None:
-                    self.sums.setdefault(step.out, []).extend(met[:1])
-                elif out[lane.out] >= 0:
-                    met.append(out[lane.out])
+                    self.sums.setdefault(step.out, []).append(axis)
                 else:
-                    continue  # what goes into an axis of several results that have no such axis in common
-                self._joined([met])
-                free.difference_update(met)
-        for axis in free:
-            self.classes.kill(axis)
-
-    def _taken(self, several: tuple[int, ...], out: tuple[int, ...]) -> None:
-        """One of several results."""
-        for own, axis in zip(several, out, strict=True):
-            if own >= 0:
-                self.classes.join(own, axis)
-            elif axis >= 0:
-                self.classes.kill(axis)
-
-    def _joined(self, lines: Iterable[Sequence[int]]) -> None:
-        classes = self.classes
-        for line in lines:
-            first = -1
-            for axis in line:
-                if axis >= 0:
-                    if first < 0:
-                        first = axis
-                    elif classes.sizes[axis] == classes.sizes[first]:
-                        classes.join(first, axis)
-                    else:
-                        classes.kill(first)
-                        classes.kill(axis)
-
-    def _reshaped(self, x: Variable, out: Variable) -> None:
-        if prod(out.shape):
-            self.classes.match([k for k in self.axes[x] if k >= 0], [k for k in self.axes[out] if k >= 0])
-        else:
-            for axis in (*self.axes[x], *self.axes[out]):
-                if axis >= 0:
-                    self.classes.kill(axis)
+                    out[lane.out] = axis
+        for i, own in enumerate(axes):
+            for k, axis in enumerate(own):
+                if axis >= 0 and (i, k) not in used:
+                    classes.kill(axis)
+        return tuple([self._new((n,), True)[0] if axis < 0 else axis for n, axis in zip(common, out, strict=True)])
 
     def _fixed(self, v: Variable, array: Any) -> None:
         """A constant of the program has no entries that can be told apart: those of a class must be equal."""
@@ -133,19 +118,24 @@ class Axes:
 
     def carried(self, roots: Iterable[int]) -> Carried:
         """What variables carry of some classes. What one of them carries twice dies."""
-        classes, found, asked = self.classes, Carried(), {*roots}
+        classes, asked = self.classes, {*roots}
+        found, known = Carried(), dict[tuple[int, ...], list[tuple[int, int, int]]]()
         for v, axes in self.axes.items():
-            places: list[tuple[int, int, int]] = []
-            for k, axis in enumerate(axes):
-                if axis >= 0:
-                    atoms = classes.atoms(axis)
-                    places += [(k, root, classes.stride(axis, root) if len(atoms) > 1 else -1) for root in atoms if root in asked]
-            if places:
-                found[v] = places
-                if len(places) > 1:
+            places = known.get(axes)  # where entries go on, variables have axes in common
+            if places is None:
+                places = known[axes] = []
+                for k, axis in enumerate(axes):
+                    if axis >= 0:
+                        atoms = classes.atoms(axis)
+                        for root in atoms:
+                            if root in asked:
+                                places.append((k, root, classes.stride(axis, root) if len(atoms) > 1 else -1))
+                if len({root for _, root, _ in places}) < len(places):
                     for j, (_, root, _) in enumerate(places):
                         if any(root == other for _, other, _ in places[:j]):
                             classes.kill(root)
+            if places:
+                found[v] = places
         return found
 
     def entangled(self, roots: Iterable[int], carried: Carried) -> set[int]:
@@ -158,6 +148,8 @@ class Axes:
         lost, holds = 0, dict[Variable, int]()
         for step in self.program.instructions:
             here = started.get(step.out, 0)
+            if not here and not holds:
+                continue
             summed = [holds.get(a, 0) if a.__class__ is Variable else 0 for a in step.operands]
             if any(summed):
                 links = _links(step.op)
@@ -175,6 +167,15 @@ class Axes:
                 if here & ~lost:
                     holds[step.out] = here & ~lost
         return {root for root, bit in bits.items() if lost & bit}
+
+
+def _common(v: Variable) -> tuple[Shape, Shape]:
+    """The shape of a variable; of several results that of the first, and with 1 where it is not that of all."""
+    if not isinstance(v.dtype, tuple):
+        return v.shape, v.shape
+    first, *others = v.shape
+    same = all(len(shape) == len(first) for shape in others)
+    return first, tuple([n if same and all(shape[k] == n for shape in others) else 1 for k, n in enumerate(first)])
 
 
 def alike(base: Any, array: Any, axis: int) -> bool:

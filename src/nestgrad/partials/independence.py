@@ -163,11 +163,8 @@ def _first(base: Any, array: Any, axes: dict[int, int]) -> Any:
 
 
 def _averaged(step: Instruction, shapes: dict[Variable, dict[int, int]]) -> int:
-    """By how much less a mean would divide than before."""
-    way = lanes.of(step.op)
-    if way is None:
+    """By how much less a mean divides than before."""
+    if lanes.of(step.op) is not lanes.mean:
         return 1
-    given = [a.shape if a.__class__ is Variable else () for a in step.operands]
-    out = step.out.shape[0] if isinstance(step.out.dtype, tuple) else step.out.shape
-    means = (lane.places for lane in way(given, out, *step.params) if lane.mean)
-    return prod([shapes.get(step.operands[i], {}).get(k, 1) for places in means for i, k in places])
+    times = shapes.get(step.operands[0], {})
+    return prod([times.get(k, 1) for k in dict(zip(step.op.params, step.params, strict=True))["axes"]])
