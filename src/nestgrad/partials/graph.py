@@ -32,8 +32,8 @@ GIVEN = Op(
 def answered(op: Op) -> Op:
     """An elementwise op of which the answer is known: it is one more argument, the last."""
     return replace(
-        op, arguments=ARGUMENTS[: len(op.arguments) + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False, batched=None,
-        native=known,
+        op, arguments=(*ARGUMENTS, "known")[: len(op.arguments) + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False,
+        batched=None, native=known,
     )  # fmt: skip
 
 
