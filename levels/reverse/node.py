@@ -27,7 +27,7 @@ class Node:
         params: The op's parameters, in its order.
     """
 
-    __slots__ = ("age", "edges", "lo", "op", "params", "raw", "shape")
+    __slots__ = ("__weakref__", "age", "edges", "lo", "op", "params", "raw", "shape")
     age: int
     lo: int
     op: Op | str

@@ -19,6 +19,7 @@ from nestgrad import (
     linalg as linalg,
     nn as nn,
     optimize as optimize,
+    partials as partials,
     pde as pde,
     random as random,
     sparse as sparse,
@@ -36,6 +37,7 @@ from nestgrad.levels import (
     Taylor as Taylor,
     Traced as Traced,
 )
+from nestgrad.partials import Controller as Controller, backward as backward
 from nestgrad.recomputing import checkpoint as checkpoint
 from nestgrad.tensor import Gradients as Gradients, Tensor as Tensor
 
@@ -47,8 +49,8 @@ __version__ = "0.1.0"
 # TorchBackend is public but not in the list: a star import must not load torch.
 _OWN = [
     "Tensor", "Gradients", "Autodiff", "Balanced", "Batched", "Forward", "Taylor", "Traced", "NumpyBackend", "get_backend",
-    "errors", "func", "functional", "implicit", "linalg", "nn", "optimize", "pde", "random", "sparse", "checkpoint", "jit",
-    "define", "custom_vjp", "custom_jvp", "detect_anomaly", "profile", "Profiled",
+    "errors", "func", "functional", "implicit", "linalg", "nn", "optimize", "partials", "pde", "random", "sparse", "checkpoint", "jit",
+    "backward", "Controller", "define", "custom_vjp", "custom_jvp", "detect_anomaly", "profile", "Profiled",
 ]
 globals()["__all__"] = _OWN + vars(functions)["__all__"]  # not assigned: mypy would take a sum that it cannot read for an empty list
 

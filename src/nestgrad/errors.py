@@ -76,6 +76,12 @@ class UnsupportedNode(NestgradError, NotImplementedError):
     """A graph holds nodes that have no rule. The message names them all."""
 
 
+class MissingPartial(NestgradError, KeyError, RuntimeError):
+    """A partial derivative that was not computed is asked for."""
+
+    __str__ = Exception.__str__  # KeyError's shows the message in quotes
+
+
 class ConvergenceError(NestgradError, ArithmeticError):
     """An iteration that found no solution, or a solution that is none."""
 

@@ -5,6 +5,7 @@ from typing import Any
 from nestgrad.errors import ConversionError
 from nestgrad.tensor.arithmetic import Arithmetic
 from nestgrad.tensor.arranging import Arranging
+from nestgrad.tensor.attached import Attached
 from nestgrad.tensor.conversion import Conversion
 from nestgrad.tensor.differentiation import Differentiation
 from nestgrad.tensor.elementwise import Elementwise
@@ -23,7 +24,7 @@ from nestgrad.tensor.windows import Windows
 @final
 class Tensor(
     Arithmetic, Rounding, Elementwise, Special, Reductions, Scans, Shaping, Padding, Windows, Arranging, Picking, Differentiation,
-    Conversion, Foreign,
+    Attached, Conversion, Foreign,
 ):  # fmt: skip
     """An array on some levels. Immutable; equality compares entries, the hash is by identity.
 
