@@ -81,7 +81,7 @@ def _diagonal_replaced(graph: Any, node: Node, inputs: Inputs) -> Any:
 
 def _lined(graph: Any, x: Any, places: Tensor) -> tuple[Any, Tensor]:
     """An array without axes, and its position, as such with one."""
-    return (reshaped(graph, x, (1,)), places.reshape(1)) if x.shape == () else (x, places.reshape(places.shape or (1,)))
+    return (reshaped(graph, x, (1,)), places.reshape(-1)) if x.shape == () else (x, places.reshape(places.shape or (1,)))
 
 
 def _mesh(places: Tensor, axis: int) -> Index:
@@ -156,6 +156,18 @@ def _scatter(number: bool) -> Rule:
     return rule
 
 
+def _unless_constant(add: Rule) -> Rule:
+    """The rule ``add`` of a sum, or where what is added is a constant, for which torch saves no positions: it is unknown as a whole."""
+
+    def rule(graph: Any, node: Node, inputs: Inputs) -> Any:
+        if inputs[1] is None:
+            return graph.apply("add", inputs[0], graph.unknown_value((), node.dtype))
+        return add(graph, node, inputs)
+
+    return rule
+
+
+@_unless_constant
 def _scatter_add(graph: Any, node: Node, inputs: Inputs) -> Any:
     base, places, part, axis = _into(graph, node)
     if _beside(base.shape, places, axis):
@@ -346,7 +358,7 @@ RULES: dict[str, Rule] = {
     "IndexPutImplBackward0": _index_put,
     "UnsafeIndexPutBackward0": _index_put,
     "IndexSelectBackward0": _index_select,
-    "IndexAddBackward0": _put_lines("index_add"),
+    "IndexAddBackward0": _unless_constant(_put_lines("index_add")),
     "IndexCopyBackward0": _put_lines("index_set"),
     "IndexFillBackward0": _put_lines("index_set"),
     "IndexFillBackward1": _put_lines("index_set"),
