@@ -6,7 +6,7 @@ numbers that the graph saw.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,14 +17,19 @@ from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Op, Rule
 
 
-def known(b: Any) -> Callable[..., Any]:
-    """What an op is of which the answer is known, as its last argument."""
-    return lambda *arguments: arguments[-1]
+@dataclass(frozen=True)
+class Known:
+    """What an op is of which the answer is known: it is the argument at a place, the last, after which come parameters."""
+
+    place: int
+
+    def __call__(self, b: Any) -> Callable[..., Any]:
+        return lambda *given, **params: given[self.place]
 
 
 GIVEN = Op(
     "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, True, Samples(()),
-    native=known,
+    native=Known(1),
 )  # fmt: skip
 """``x``, of which the value is known."""
 
@@ -33,7 +38,7 @@ def answered(op: Op) -> Op:
     """An elementwise op of which the answer is known: it is one more argument, the last."""
     return replace(
         op, arguments=(*ARGUMENTS, "known")[: len(op.arguments) + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False,
-        batched=None, native=known,
+        batched=None, native=Known(len(op.arguments)),
     )  # fmt: skip
 
 
@@ -43,7 +48,7 @@ def unpinned(program: Program) -> Program:
     steps = []
     for step in program.instructions:
         operands = tuple([new.get(a, a) for a in step.operands])
-        if step.op.native is known:
+        if isinstance(step.op.native, Known):
             new[step.out] = operands[-1]
         else:
             steps.append(Instruction(step.op, operands, step.params, step.out))
@@ -137,9 +142,9 @@ class Graph:
         numbers = tuple([_Place(x.number) if isinstance(x, Ref) else x for x in operands])
         self._steps.append((op, numbers, tuple(params.items()), count))
         shape = params.get("shape") if told is None else told
-        refs = tuple(Ref(self._count + k, None, shape) for k in range(count))
+        first = self._count
         self._count += count
-        return refs if entry.results else refs[0]
+        return tuple([Ref(first + k, None, shape) for k in range(count)]) if entry.results else Ref(first, None, shape)
 
     def answered(self, op: str | Op, *operands: Any, value: Any, **params: Any) -> Ref:
         """An elementwise op of which the graph kept the answer."""
