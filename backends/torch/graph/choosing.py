@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.elementwise import Inputs, of_argument
+from nestgrad.backends.torch.graph.elementwise import Inputs, constant, of_argument
 from nestgrad.backends.torch.graph.reading import Node, Rule
 
 
@@ -69,7 +69,9 @@ def _either(first: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Rule
 
 
 def _copysign(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """``x``, with a sign that is constant; and constant at 0."""
+    """``x``, with a sign that is constant; and constant at 0. Nothing changes with what the sign is of."""
+    if not node.tracked(0):
+        return constant(graph, node, inputs)
     x = node.saved("self")
     sign = torch.where(x == 0, torch.zeros_like(x), node.saved("result") / x)
     return graph.apply("mul", node.operand(0, "self"), graph.data(sign))

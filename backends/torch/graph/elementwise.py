@@ -194,7 +194,8 @@ RULES: dict[str, Rule] = {
     "TanBackward0": of_answer("tan"),
     "TanhBackward0": of_answer("tanh"),
     "Atan2Backward0": of_argument("atan2", "self", "other"),
-    "HypotBackward0": of_argument("hypot", "self", "other"),
+    "HypotBackward0": lambda graph, node, inputs: graph.answered(
+        "hypot", node.operand(0, "self"), node.operand(1, "other"), value=node.saved("result")),
     **{f"{name.capitalize()}Backward0": of_argument(name, "self") for name in (
         "sin", "cos", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "sinc")},
     "Deg2RadBackward0": linear("deg2rad"),
