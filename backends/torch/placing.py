@@ -1,10 +1,31 @@
 """Putting entries at positions along an axis, and finding positions."""
 
+import math
+import mmap
+
 import torch
 
 from nestgrad.backends.base import Backend, Value
 from nestgrad.backends.derived.placing import named_twice
 from nestgrad.backends.spreading import steps
+
+_PRIVATE = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+"""How memory is had that nobody else sees; 0 where the system has no such words."""
+
+_LARGE = 1 << 23
+"""From how many bytes on it pays to ask the system for memory, which costs some microseconds."""
+
+
+def _zeros(shape: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+    """Zeros that are to get the numbers of ``like``.
+
+    Torch writes all zeros itself. Where they are many, and few places get another number, the system gives pages of zeros for nothing until
+    they are written to, which is up to ten times as fast.
+    """
+    nbytes = math.prod(shape) * like.element_size()
+    if not like.is_cpu or not _PRIVATE or nbytes < max(_LARGE, 8 * like.numel() * like.element_size()):
+        return torch.zeros(shape, dtype=like.dtype, device=like.device)
+    return torch.frombuffer(mmap.mmap(-1, nbytes, flags=_PRIVATE), dtype=like.dtype).view(shape)
 
 
 class Placing(Backend):
@@ -30,7 +51,7 @@ class Placing(Backend):
     def spread(self, x: Value, along: tuple[int, ...]) -> Value:
         if len(along) == x.dim():
             return torch.permute(x, along)
-        full = torch.zeros([x.shape[k] for k in along], dtype=x.dtype, device=x.device)
+        full = _zeros(tuple([x.shape[k] for k in along]), x)
         torch.as_strided(full, x.shape, steps(along, full.stride(), x.dim())).copy_(x)
         return full
 
