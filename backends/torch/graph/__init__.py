@@ -6,7 +6,9 @@ the operation itself, of operands that are values of the graph. Everything else 
 
 import torch
 
-from nestgrad.backends.torch.graph import activations, choosing, elementwise, indexing, products, reductions, shapes
+from nestgrad.backends.torch.graph import (
+    activations, attention, choosing, elementwise, indexing, layers, losses, products, reductions, shapes,
+)  # fmt: skip
 from nestgrad.backends.torch.graph.reading import Node, Rule
 from nestgrad.backends.torch.graph.walking import adopt, key, tracked, unsupported
 
@@ -15,7 +17,7 @@ __all__ = ["RULES", "Node", "Rule", "adopt", "index", "key", "tracked", "unsuppo
 RULES: dict[str, Rule] = {}
 """The rules of this package, by the names of the types of nodes."""
 
-for _part in (elementwise, activations, choosing, reductions, products, shapes, indexing):
+for _part in (elementwise, activations, choosing, reductions, products, shapes, indexing, losses, layers, attention):
     RULES |= _part.RULES
 
 
