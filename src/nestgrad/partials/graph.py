@@ -94,7 +94,8 @@ class Graph:
         self.unknown: set[int] = set()
         self.wanted = frozenset(wanted)
         self._inputs: list[int] = []  # positions of inputs among all values
-        self._steps: list[tuple[Any, tuple[Any, ...], tuple[tuple[str, Any], ...], int]] = []
+        self._steps: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+        self._told: list[tuple[Any, ...]] = []  # the same as parts of a signature
         self._refs: dict[Hashable, Ref] = {}
         self._data: dict[int, Ref] = {}
         self._count = 0
@@ -137,14 +138,21 @@ class Graph:
         Returns:
             A Ref; of an op with several results a tuple of them.
         """
-        entry = TABLE[op] if isinstance(op, str) else op
-        count = max(1, len(entry.results))
-        numbers = tuple([_Place(x.number) if isinstance(x, Ref) else x for x in operands])
-        self._steps.append((op, numbers, tuple(params.items()), count))
-        shape = params.get("shape") if told is None else told
+        entry = TABLE[op] if op.__class__ is str else op
+        numbers = tuple([x.number if x.__class__ is Ref else _Number(x) for x in operands])
         first = self._count
-        self._count += count
-        return tuple([Ref(first + k, None, shape) for k in range(count)]) if entry.results else Ref(first, None, shape)
+        if params:
+            self._steps.append((op, numbers, params))
+            self._told.append((op, numbers, *[(name, _plain(self._b, p)) for name, p in params.items()]))
+            told = params.get("shape") if told is None else told
+        else:
+            self._steps.append((op, numbers, params))
+            self._told.append((op, numbers))
+        if entry.results:
+            self._count += len(entry.results)
+            return tuple([Ref(first + k, None, told) for k in range(len(entry.results))])
+        self._count += 1
+        return Ref(first, None, told)
 
     def answered(self, op: str | Op, *operands: Any, value: Any, **params: Any) -> Ref:
         """An elementwise op of which the graph kept the answer."""
@@ -167,7 +175,7 @@ class Graph:
     def define(self, key: Hashable, ref: Ref, dtype: Any = None) -> None:
         """The value that a node of the graph makes. Where it is not known, a variable has the dtype that is told."""
         if key in self.wanted:
-            self.leaves[key] = len(self.values)
+            self.inside[key] = len(self.values)
             shape = self._b.shape(ref.known) if ref.known is not None else ref.shape
             assert shape is not None, f"{ref} must tell its shape, to be a variable"
             dtype = self._b.dtype(ref.known) if ref.known is not None else dtype
@@ -199,8 +207,9 @@ class Graph:
         """What two graphs have in common that are one program."""
         b, of = self._b, self.base.device
         return (
-            tuple((at, tuple(b.shape(v)), b.dtype(v), of(bare(v))) for at, v in zip(self._inputs, self.values, strict=True)),
-            tuple((op, operands, tuple((name, _plain(b, p)) for name, p in params)) for op, operands, params, _ in self._steps),
+            tuple(self._inputs),
+            tuple([(tuple(b.shape(v)), b.dtype(v), of(bare(v))) for v in self.values]),
+            tuple(self._told),
             frozenset(self.unknown),
             (*self.leaves.values(), *self.inside.values()),
             root.number,
@@ -220,33 +229,36 @@ class Graph:
             if len(found) in places:
                 found.append(next(inputs))
                 continue
-            op, operands, params, _ = next(steps)
-            args = [found[x.number] if x.__class__ is _Place else x for x in operands]
+            op, operands, params = next(steps)
+            args = [x.value if x.__class__ is _Number else found[x] for x in operands]
             method = getattr(b, op) if isinstance(op, str) else op.of(b)
-            out = method(*args, **dict(params))
+            out = method(*args, **params)
             found += out if isinstance(out, tuple) else [out]
         return found[root]
 
 
-class _Place:
-    """The position of an operand."""
+class _Number:
+    """A Python number as an operand. Only the same number of the same type is equal to it."""
 
-    __slots__ = ("number",)
+    __slots__ = ("_key", "value")
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self._key = value.__class__, repr(value)
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is _Place and other.number == self.number  # type: ignore[attr-defined]
+        return isinstance(other, _Number) and other._key == self._key
 
     def __hash__(self) -> int:
-        return hash((_Place, self.number))
+        return hash(self._key)
 
 
 def _plain(b: Any, param: Any) -> Hashable:
     """A parameter as part of a signature: arrays by their numbers."""
+    if param.__class__ is int or param.__class__ is bool:
+        return param.__class__, param
     if isinstance(param, (tuple, list)):
-        return tuple(_plain(b, p) for p in param)
+        return tuple([_plain(b, p) for p in param])
     if isinstance(param, slice):
         return slice, param.start, param.stop, param.step
     if b.accepts(param) and not isinstance(param, (bool, int, float)):

@@ -6,25 +6,24 @@ same. What the program computes from known values alone is computed again, to th
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nestgrad.errors import LevelError, UnsupportedNode
-from nestgrad.levels.base import Coat, Tape
-from nestgrad.levels.coats import on, transparent, without, worn
+from nestgrad.levels.base import Tape
+from nestgrad.levels.coats import on, transparent, worn
 from nestgrad.levels.marks import opened
-from nestgrad.levels.recipe import Recipe, Remade, innermost, made_again
+from nestgrad.levels.recipe import Remade
 from nestgrad.levels.reverse.backward import freed
 from nestgrad.levels.reverse.bundle import packed
 from nestgrad.levels.reverse.node import Node, Tracked
-from nestgrad.levels.shared import Shared
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Program
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import ELEMENTWISE, TABLE, Kind, Op
 from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.restoring import APART, KNOWN_POSITIONS, RESTORED, SHAPES
+from nestgrad.partials.saved import Call, Values, facts_of
 from nestgrad.tensor.differentiation import untracked
 
 if TYPE_CHECKING:
@@ -104,91 +103,25 @@ def unsupported(x: "Tensor") -> list[str]:
     return [*walk.missing]
 
 
-class _Fact(NamedTuple):
-    """What an edge of an op saves, by its rule."""
-
-    argument: int | None  # which one the rule is of; ``None`` where the word "i" tells
-    values: tuple[tuple[int, int], ...]  # position among what is saved, and among the arguments
-    shapes: tuple[tuple[int, int], ...]
-    dtypes: tuple[tuple[int, int], ...]
-    words: dict[str, int]
-
-
-@cache
-def _facts(op: Op) -> dict[Any, _Fact]:
-    """By what an edge calls, what it tells."""
-    found = {}
-    for k, rule in enumerate(op.rules):
-        if rule is not None:
-            told = [(j, *word.partition("_")[::2]) for j, word in enumerate(rule.reads)]
-            of = {kind: tuple((j, op.arguments.index(a)) for j, a, what in told if a in op.arguments and what == kind)
-                  for kind in ("", "shape", "dtype")}  # fmt: skip
-            words = {word: j for j, word in enumerate(rule.reads)}
-            found[rule.call] = _Fact(None if op.variadic else k, of[""], of["shape"], of["dtype"], words)
-    return found
-
-
 _STOPPED = Op("stopped", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples(()), native=lambda b: lambda x: x)
 """What ``detach`` makes of a value inside a program."""
-
-
-class _Call:
-    """What is known of the arguments of one node."""
-
-    __slots__ = ("count", "dtypes", "kept", "parents", "shapes", "words")
-
-    def __init__(self, node: Node) -> None:
-        op = node.op
-        assert isinstance(op, Op)
-        facts, fan = _facts(op), bool(op.results)
-        self.parents: dict[int, Node] = {}
-        self.kept: dict[int, Any] = {}
-        self.shapes: dict[int, tuple[int, ...]] = {}
-        self.dtypes: dict[int, Any] = {}
-        self.words: dict[str, Any] = {}
-        told = ("out", *op.results)
-        count = 0 if op.variadic else len(op.arguments)
-        for parent, call, saved in node.edges or ():
-            if fan:
-                call, *saved = saved  # type: ignore[assignment]
-            fact = facts[call]
-            i = saved[fact.words["i"]] if fact.argument is None else fact.argument
-            self.parents[i] = parent
-            for j, k in fact.values:
-                self.kept[k] = saved[j]
-            for j, k in fact.shapes:
-                self.shapes[k] = saved[j]
-            for j, k in fact.dtypes:
-                self.dtypes[k] = saved[j]
-            for word in told:
-                if word in fact.words:
-                    self.words[word] = saved[fact.words[word]]
-            if op.variadic:
-                if "shapes" in fact.words:
-                    self.shapes.update(enumerate(saved[fact.words["shapes"]]))
-                if "others" in fact.words:
-                    self.kept.update((k, v) for k, v in enumerate(saved[fact.words["others"]]) if v is not None)
-                count = len(self.shapes) or node.shape[node.params[op.params.index("axis")]]
-        self.count = count
-
 
 class _Walk:
     """One adoption."""
 
     def __init__(self, graph: Graph, x: "Tensor", attached: bool) -> None:
         self.graph, self.root, self.b = graph, rooted(x), x.b
-        self.attached = attached
-        self.tapes = {coat.tape for coat in worn(self.root.value)}
         self.dtype = x.b.dtype(self.root)
         self.missing: dict[str, None] = {}
         self.nodes, self.tied = _under(self.root.node)
-        self.calls: dict[Node, _Call] = {}
+        self.calls: dict[Node, Call] = {}
         self.kept: dict[Node, Any] = {}  # values as they are saved
         self.results: dict[Node, list[tuple[int, Node]]] = {}
         self.refs: dict[Node, tuple[Ref, ...]] = {}  # of nodes with several results
         self.good: set[Node] = set()
         self.dtypes: dict[Node, Any] = {}
-        self._read: dict[int, tuple[Any, Any]] = {}
+        self.value = Values(attached, {coat.tape for coat in worn(self.root.value)})
+        self._nothing: dict[Any, Ref] = {}  # unknown numbers: one of each dtype serves all, since they have no axes
 
     def run(self) -> Ref:
         self._collect()
@@ -234,12 +167,8 @@ class _Walk:
             elif node.params and isinstance(node.params[0], Program):
                 _, inner, tracked, _ = node.params
                 kept.update((parent, inner[i]) for (parent, _, _), i in zip(edges, tracked, strict=True))
-            elif op.rules != (None,):
-                if op.variadic and not all("i" in f.words for f in _facts(op).values()):
-                    continue
-                if any((saved[0] if op.results else rule) not in _facts(op) for _, rule, saved in edges):
-                    continue
-                call = self.calls[node] = _Call(node)
+            elif facts := facts_of(op):
+                call = self.calls[node] = Call(node, op, facts)
                 for i, parent in call.parents.items():
                     if i in call.kept:
                         kept[parent] = call.kept[i]
@@ -249,50 +178,9 @@ class _Walk:
                     kept[node] = call.words["out"]
         if not self.root.node.edges:
             kept[self.root.node] = self.root.value
-        if Remade.ever:
-            self._make_again()
-
-    def _make_again(self) -> None:
-        """All values that were forgotten, in one go."""
-        found: dict[int, Recipe] = {}
-        for value in self._saved():
-            bottom = value
-            while isinstance(bottom, Coat) and bottom.__class__ is not Remade:
-                bottom = bottom.value
-            if bottom.__class__ is Remade and bottom.array is None:
-                found[id(bottom.recipe)] = bottom.recipe
-        arrays = made_again([*found.values()])
-        self._again = dict(zip(found, arrays, strict=True))
-
-    _again: dict[int, Any] = {}  # noqa: RUF012
-
-    def _saved(self) -> Iterable[Any]:
-        for call in self.calls.values():
-            yield from call.kept.values()
-            yield from call.words.values()
-
-    def value(self, saved: Any) -> Any:
-        """A value as the program is to read it: raw, or in the coats of the levels that look on."""
-        if not isinstance(saved, Coat):
-            return saved
-        found = self._read.get(id(saved))
-        if found is None:
-            found = self._read[id(saved)] = saved, self._bare(saved)  # with the value, so that no other one gets its id
-        return found[1]
-
-    def _bare(self, saved: Coat) -> Any:
-        if not self.attached:
-            bottom: Any = saved
-            while isinstance(bottom, Coat) and bottom.__class__ is not Remade:
-                bottom = bottom.read()
-            return self._array(bottom) if isinstance(bottom, Coat) else bottom
-        strange = {coat.tape for coat in worn(saved) if coat.differentiates and coat.tape not in self.tapes}
-        return innermost(without(saved, strange) if strange else saved, self._array)
-
-    def _array(self, p: Any) -> Any:
-        if p.__class__ is Remade:
-            return self._again[id(p.recipe)] if p.array is None and id(p.recipe) in self._again else p.value
-        return p.read() if p.__class__ is Shared else p
+        for call in self.calls.values() if Remade.ever else ():
+            self.value.ahead(call.kept.values())
+            self.value.ahead(call.words.values())
 
     # nodes
 
@@ -306,15 +194,16 @@ class _Walk:
         """A variable that is equal to an older value, or a derivative."""
         parent, rule, _ = edges[0]
         if rule is not None:
-            self._define(node, self.graph[parent], parent in self.good)
+            ref = self.graph[parent]
+            self._define(node, Ref(ref.number, ref.known), parent in self.good)
         elif node in self.kept:
-            self._define(node, self.graph.data(self.value(self.kept[node])), True)
+            self._define(node, Ref(self.graph.data(self.value(self.kept[node])).number), True)
         else:
             self._define(node, self._unknown(node.shape, self._dtype(node)), False)
 
     def _define(self, node: Node, ref: Ref, good: bool, pinned: bool = False) -> None:
-        """The value of a node; pinned to what was kept of it, unless it is computed from what is known."""
-        ref = Ref(ref.number, ref.known, tuple(node.shape))
+        """The new value of a node; pinned to what was kept of it, unless it is computed from what is known."""
+        ref.shape = node.shape
         if node in self.kept:
             value = self.value(self.kept[node])
             if not (good or pinned):
@@ -323,7 +212,7 @@ class _Walk:
             good = True
         if good:
             self.good.add(node)
-        self.graph.define(node, ref, self._dtype(node))
+        self.graph.define(node, ref, self._dtype(node) if node in self.graph.wanted else None)
 
     def _one(self, node: Node, op: Op) -> None:
         made = self._operands(node, op)
@@ -331,7 +220,7 @@ class _Walk:
             return
         operands, good = made
         params = dict(zip(op.params, node.params, strict=True))
-        named = op.name if TABLE.get(op.name) is op else op
+        named = _named(op)
         if not good and op.kind is ELEMENTWISE and node in self.kept:
             ref = self.graph.answered(named, *operands, value=self.value(self.kept[node]), **params)
             self._define(node, ref, False, pinned=True)
@@ -354,7 +243,7 @@ class _Walk:
             return APART[op.name](self.graph, *operands, params)
         if good:
             self.good.add(node)
-        refs: tuple[Ref, ...] = self.graph.apply(op.name if TABLE.get(op.name) is op else op, *operands, **params)
+        refs: tuple[Ref, ...] = self.graph.apply(_named(op), *operands, **params)
         return refs
 
     def _operands(self, node: Node, op: Op) -> tuple[list[Any], bool] | None:
@@ -398,7 +287,7 @@ class _Walk:
                 good = True
         return operands, good
 
-    def _shape(self, node: Node, op: Op, call: _Call, i: int) -> tuple[int, ...] | None:
+    def _shape(self, node: Node, op: Op, call: Call, i: int) -> tuple[int, ...] | None:
         """The shape of an argument that was not kept, or one that broadcasts to it."""
         if i in call.shapes:
             return tuple(call.shapes[i])
@@ -427,13 +316,17 @@ class _Walk:
                 found[step.out] = args[0][step.params[0]]
             else:
                 op = _STOPPED if step.op is STOP else step.op
-                named = op.name if TABLE.get(op.name) is op else op
-                found[step.out] = graph.apply(named, *args, **dict(zip(op.params, step.params, strict=True)))
+                found[step.out] = graph.apply(_named(op), *args, **dict(zip(op.params, step.params, strict=True)))
         self.good.add(node)  # the values of all inputs are known
         return tuple(found[program.outputs[j]] for j in depending)
 
     def _unknown(self, shape: Sequence[int], dtype: Any = None) -> Ref:
-        return self.graph.unknown_value(shape, self.dtype if dtype is None else dtype)
+        dtype = self.dtype if dtype is None else dtype
+        if shape:
+            return self.graph.unknown_value(shape, dtype)
+        if dtype not in self._nothing:
+            self._nothing[dtype] = self.graph.unknown_value((), dtype)
+        return Ref(self._nothing[dtype].number, None, ())
 
     def _lacking(self, node: Node, name: str) -> None:
         self.missing[name] = None
@@ -442,18 +335,26 @@ class _Walk:
 
     def _dtype(self, node: Node) -> Any:
         """That of its value; where nothing is kept, that of what it was made of, or the root's."""
-        found = self.dtypes.get(node)
-        if found is None:
-            if node in self.kept:
+        path = []
+        found = None
+        while found is None:
+            path.append(node)
+            found = self.dtypes.get(node)
+            if found is None and node in self.kept:
                 found = self.b.dtype(self.kept[node])
-            elif node.op is TABLE["cast"] and node.edges:
+            elif found is None and node.op is TABLE["cast"]:
                 found = node.params[0]
-            elif node.edges and node.edges[0][0] in self.dtypes:
-                found = self.dtypes[node.edges[0][0]]
-            else:
+            elif found is None and not node.edges:
                 found = self.dtype
-            self.dtypes[node] = found
+            if found is None:
+                node = node.edges[0][0]  # type: ignore[index]
+        self.dtypes.update(dict.fromkeys(path, found))
         return found
+
+
+def _named(op: Op) -> str | Op:
+    """An op as the graph takes it."""
+    return op.name if TABLE.get(op.name) is op else op
 
 
 def _shrunk(b: Any, value: Any, shape: tuple[int, ...]) -> Any:
