@@ -4,6 +4,10 @@ A node is known by its type, which torch names after the operation that it is th
 the operation itself, of operands that are values of the graph. Everything else about derivatives follows from the ops.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
 import torch
 
 from nestgrad.backends.torch.graph import (
@@ -21,7 +25,8 @@ for _part in (elementwise, activations, choosing, reductions, products, shapes, 
     RULES |= _part.RULES
 
 
-def index() -> dict[type, Rule]:
-    """The rules by the types of nodes, in a dictionary that is the caller's own. Nodes that this torch does not have are left out."""
+@cache
+def index() -> Mapping[type, Rule]:
+    """The rules by the types of nodes. Nodes that this torch does not have are left out."""
     types = vars(torch._C._functions)
-    return {types[name]: rule for name, rule in RULES.items() if name in types}
+    return MappingProxyType({types[name]: rule for name, rule in RULES.items() if name in types})

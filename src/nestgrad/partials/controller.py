@@ -64,10 +64,11 @@ class Controller:
     def index(self) -> dict[Any, Any]:
         """The rules for nodes of the graph: for a torch tensor by the type of ``grad_fn``, for a Tensor the op by its name.
 
-        Set it to a mapping with rules changed or added, as in ``c.index = {**c.index, kind: rule}``; to ``None`` to have the built-in ones
-        again. It is a copy each time.
+        It is the controller's own: ``c.index[kind] = rule`` changes or adds one, ``c.index = None`` has the built-in ones again.
         """
-        return self._source.index() if self._index is None else dict(self._index)
+        if self._index is None:
+            self._index = dict(self._source.index())
+        return self._index
 
     @index.setter
     def index(self, rules: Mapping[Any, Any] | None) -> None:
@@ -80,7 +81,7 @@ class Controller:
     @property
     def compatible(self) -> bool:
         """Whether all nodes of the graph have a rule."""
-        return not self._source.unsupported(self._tensor, self.index)
+        return not self._source.unsupported(self._tensor, self._rules)
 
     # derivatives
 
@@ -101,7 +102,7 @@ class Controller:
         )
         seed = checked_seed(self._source, gradient, self._source.shape(self._tensor))
         inside = [key for keys in (*self._retained, *self._hooks) for key in keys]
-        call = Call(self._source, self._tensor, self.index, inside, seed, create_graph)
+        call = Call(self._source, self._tensor, self._rules, inside, seed, create_graph)
         leaves = call.leaves
         numbers = call.numbers
         chosen = checked_groups(self._source, self._tensor, groups, crossings, leaves)
@@ -214,9 +215,12 @@ class Controller:
         done = "nothing computed" if self._blocks is None else f"{len(self._blocks)} partial derivatives"
         return f"<Controller of {told(self._tensor)}: {done}>"
 
+    @property
+    def _rules(self) -> Mapping[Any, Any]:
+        return self._source.index() if self._index is None else self._index
+
     def _view(self) -> View:
-        rules = self.index
-        return view(self._tensor, rules.__contains__)
+        return view(self._tensor, self._rules.__contains__)
 
     def _listed(self, name: str, variables: Any) -> list[Any]:
         if self._source.array(variables) is not None or not isinstance(variables, Iterable):
@@ -228,7 +232,7 @@ class Controller:
 
     def _inside(self, name: str, tensors: Iterable[Any]) -> list[Hashable]:
         found = []
-        graph = Call(self._source, self._tensor, self.index, (), None, False).graph
+        graph = Call(self._source, self._tensor, self._rules, (), None, False).graph
         for tensor in tensors:
             key = self._source.key(name, self._tensor, tensor)
             if key not in graph:

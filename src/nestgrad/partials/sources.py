@@ -67,7 +67,7 @@ class Source:
         """The nodes without a rule."""
         raise NotImplementedError
 
-    def index(self) -> dict[Any, Any]:
+    def index(self) -> Mapping[Any, Any]:
         """The built-in rules."""
         raise NotImplementedError
 
@@ -114,8 +114,8 @@ class Levels(Source):
     def unsupported(self, tensor: Any, index: Mapping[Any, Any]) -> list[str]:
         return own.unsupported(tensor)
 
-    def index(self) -> dict[Any, Any]:
-        return dict(TABLE)
+    def index(self) -> Mapping[Any, Any]:
+        return TABLE
 
     def check_index(self, rules: Mapping[Any, Any]) -> None:
         for name, op in rules.items():
@@ -157,8 +157,8 @@ class Foreign(Source):
         found: list[str] = self.base.graphs.unsupported(tensor, index)
         return found
 
-    def index(self) -> dict[Any, Any]:
-        found: dict[Any, Any] = self.base.graphs.index()
+    def index(self) -> Mapping[Any, Any]:
+        found: Mapping[Any, Any] = self.base.graphs.index()
         return found
 
     def check_index(self, rules: Mapping[Any, Any]) -> None:
