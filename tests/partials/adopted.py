@@ -77,6 +77,8 @@ def _compare(out: Tensor, truth: Tensor, variables: Sequence[Tensor], orders: in
 
     weights, along = like(truth), [like(x) for x in variables]
     run = Run(out, variables)
+    known = set(range(len(run.values))) - run.unknown
+    assert not any(bool(torch.isnan(run.values[k]).any()) for k in known), "values of the graph are NaN"
     ours = [_scalar(weights, term) for term in run.curve(along, orders)]
     for order, (got, expected) in enumerate(zip(ours, _nested(truth, weights, variables, along, orders), strict=True), start=1):
         _close(got, expected, tolerance, f"order {order} in one direction")
@@ -141,8 +143,6 @@ class Run:
         self.values, self.unknown = graph.values, graph.unknown
         self.variables = variables
         self.places = [graph.leaves.get(x) for x in variables]
-        known = set(range(len(graph.values))) - graph.unknown
-        assert not any(bool(torch.isnan(graph.values[k]).any()) for k in known), "values of the graph are NaN"
 
     def curve(self, along: Sequence[Tensor], orders: int) -> list[Tensor | None]:
         """The derivatives from order 1 on along a line."""
