@@ -3,15 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from label_oracle import BASE, assert_labels_hold
 
-import nestgrad as ng
 from nestgrad.func.trees import LEAF
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
-from nestgrad.ops import lanes
 from nestgrad.ops.samples import Empty, Sample
 from nestgrad.ops.splitting import splitting, unstacking
 from nestgrad.ops.table import TABLE, Op
