@@ -6,7 +6,7 @@ each slot's. The dense array is made when it is asked for, and not kept: it may 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -180,10 +180,7 @@ class Block:
             The shape of the leaf in each slot; for each slot which axis of its leaf each independent axis is, or ``None``, as all are in
             the dense array; and which slot each of the requested variables is in: they are in order.
         """
-        found = self.structure.indeps
-        if not keep_batch:
-            found = tuple([(None,) * len(axes) for axes in found])
-        return self.shapes, found, tuple(range(self.order))
+        return _metadata(self.structure, keep_batch)
 
     def __repr__(self) -> str:
         slots = ", ".join(str(shape) for shape in self.shapes)
@@ -288,6 +285,12 @@ class Block:
             return self
         data = None if self.data is None else self._spread(self.structure.into(coarser))
         return Block(self.base, data, coarser.out_shape, coarser.shapes, coarser.legs, self.dtype)
+
+
+@lru_cache(maxsize=1024)
+def _metadata(made: Structure, keep_batch: bool) -> tuple[tuple[Shape, ...], Indeps, tuple[int, ...]]:
+    found = made.indeps if keep_batch else tuple([(None,) * len(axes) for axes in made.indeps])
+    return made.shapes, found, tuple(range(made.order))
 
 
 def added(x: Block, y: Block) -> Block:
