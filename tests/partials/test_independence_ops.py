@@ -9,6 +9,7 @@ from label_oracle import BASE, assert_labels_hold
 from nestgrad.func.trees import LEAF
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import Empty, Sample
 from nestgrad.ops.splitting import splitting, unstacking
 from nestgrad.ops.table import TABLE, Op
@@ -40,7 +41,7 @@ def programs(op: Op, sample: Sample) -> tuple[list[Program], list[Any], list[int
 @pytest.mark.parametrize(("op", "sample"), SAMPLES)
 def test_labels_of_an_op_are_true(op, sample):
     made, arrays, wanted = programs(op, sample)
-    keys = [(i,) for i in wanted] + [(wanted[0], wanted[-1])] if wanted else []
+    keys = [(i,) for i in wanted] + ([(wanted[0], wanted[-1])] if wanted and lanes.of(op) is not lanes.each else [])
     for program in made:
         assert_labels_hold(program, arrays, keys)
 
@@ -55,5 +56,4 @@ def test_most_ops_have_labels():
             found += sum(len(labels(program, wanted)) for program in made)
         if not found:
             without.add(op.name)
-    print(sorted(without))
-    assert len(without) <= 10
+    assert len(without) <= 10, sorted(without)

@@ -132,6 +132,8 @@ def vecdot(shapes: Sequence[Shape], out: Shape, axis: int) -> Iterator[Lane]:
 def product(shapes: Sequence[Shape], out: Shape, tx: bool = False, ty: bool = False) -> Iterator[Lane]:
     """Rows of the first matrices, columns of the second, a sum between them; stacks are aligned at the last axis."""
     x, y = shapes
+    if len(x) < 2 or len(y) < 2:
+        return
     yield from each((x[:-2], y[:-2]), out[:-2])
     yield Lane(len(out) - 2, ((0, len(x) - (1 if tx else 2)),))
     yield Lane(len(out) - 1, ((1, len(y) - (2 if ty else 1)),))

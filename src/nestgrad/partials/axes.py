@@ -37,6 +37,7 @@ class Axes:
         self.classes = Classes()
         self.axes: dict[Variable, tuple[int, ...]] = {}
         self.sums: dict[Variable, list[int]] = {}
+        self._known: dict[Any, Sequence[lanes.Lane]] = {}
         for v in (*program.inputs, *(v for v, _ in program.constants)):
             self.axes[v] = self._new(v.shape)
         for step in program.instructions:
@@ -85,7 +86,7 @@ class Axes:
         shape, common = _common(step.out)
         out, used = [-1] * len(common), set[tuple[int, int]]()
         shapes = [a.shape if a.__class__ is Variable else () for a in step.operands]
-        for lane in () if way is None else way(shapes, shape, *step.params):
+        for lane in () if way is None else self._lanes(way, (*shapes, shape), step.params):
             places = [(i, k) for i, k in lane.places if axes[i] and axes[i][k] >= 0]
             line = [axes[i][k] for i, k in places]
             n = common[lane.out] if lane.out is not None else sizes[line[0]] if line else 1
@@ -101,6 +102,16 @@ class Axes:
                 if axis >= 0 and (i, k) not in used:
                     classes.kill(axis)
         return tuple([self._new((n,), True)[0] if axis < 0 else axis for n, axis in zip(common, out, strict=True)])
+
+    def _lanes(self, way: lanes.Way, shapes: tuple[Shape, ...], params: tuple[Any, ...]) -> Sequence[lanes.Lane]:
+        """The lanes of an op, found once for all of its calls of one kind."""
+        try:
+            found = self._known.get((way, shapes, params))
+        except TypeError:  # parameters that are arrays, or slices
+            return tuple(way(shapes[:-1], shapes[-1], *params))
+        if found is None:
+            found = self._known[way, shapes, params] = tuple(way(shapes[:-1], shapes[-1], *params))
+        return found
 
     def _fixed(self, v: Variable, array: Any) -> None:
         """A constant of the program has no entries that can be told apart: those of a class must be equal."""
