@@ -11,6 +11,7 @@ import pytest
 import torch
 from adopted import Run, compare, compare_all, reals
 
+from nestgrad.backends.torch.graph import RULES
 from nestgrad.errors import UnsupportedNode
 
 F = torch.nn.functional
@@ -189,6 +190,17 @@ def test_a_mask_may_be_tracked_or_allow_nothing() -> None:
     nothing[1] = False
     q, k, v = (x[0].detach().requires_grad_() for x in (Q, K, V))
     compare_all(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, nothing), q, k, v)
+
+
+def test_weights_that_were_dropped_are_refused() -> None:
+    class Node:
+        fn = F.scaled_dot_product_attention(Q, K, V).grad_fn
+
+        def saved(self, name: str) -> float:
+            return 0.5
+
+    with pytest.raises(UnsupportedNode, match=r"ForCpuBackward0 with dropout_p=0.5; expected 0, because the node does not keep which"):
+        RULES["ScaledDotProductFlashAttentionForCpuBackward0"](None, Node(), ())
 
 
 @pytest.mark.parametrize("make", [
