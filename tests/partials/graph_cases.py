@@ -37,7 +37,7 @@ def along(b: Any, f: Any, points: Any, directions: Any, order: int = ORDER) -> l
 
 def directions(graph: Graph, given: dict[Any, Any]) -> list[Any]:
     """For each input of the program the direction of its variable, of which ``given`` tells some by their keys."""
-    found = {number: given[key] for key, number in graph.leaves.items() if key in given}
+    found = {number: given[key] for key, number in (graph.leaves | graph.inside).items() if key in given}
     return [found.get(k) for k in range(len(graph.values))]
 
 

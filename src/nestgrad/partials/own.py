@@ -5,7 +5,7 @@ in the program. Where a value that was kept depends on such arguments, it is pin
 same. What the program computes from known values alone is computed again, to the same last bit.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -67,13 +67,14 @@ def key(x: "Tensor", tape: Tape | None = None) -> Node:
     return found.node
 
 
-def adopt(graph: Graph, x: "Tensor", attached: bool = False) -> Ref:
+def adopt(graph: Graph, x: "Tensor", attached: bool = False, rules: Mapping[str, Op] = TABLE) -> Ref:
     """Write down what the youngest level of ``x`` recorded. The graph knows each node by itself, leaves (without edges) among them.
 
     Args:
         graph: Over the base of ``x``.
         x: The root.
         attached: Whether values keep the coats of the older levels that ``x`` is on, so that what is computed of them is recorded there.
+        rules: By the names of ops, what is written down for them; of an op that is not in the table, and not among these, itself is.
 
     Returns:
         The value of ``x``.
@@ -86,7 +87,7 @@ def adopt(graph: Graph, x: "Tensor", attached: bool = False) -> Ref:
 
     Cost: about 10 us a node.
     """
-    walk = _Walk(graph, x, attached)
+    walk = _Walk(graph, x, attached, rules)
     ref = walk.run()
     if walk.missing:
         raise UnsupportedNode(
@@ -96,9 +97,9 @@ def adopt(graph: Graph, x: "Tensor", attached: bool = False) -> Ref:
     return ref
 
 
-def unsupported(x: "Tensor") -> list[str]:
+def unsupported(x: "Tensor", rules: Mapping[str, Op] = TABLE) -> list[str]:
     """The names of the nodes under ``x`` that ``adopt`` does not support, each once."""
-    walk = _Walk(Graph(x.b.base), x, False)
+    walk = _Walk(Graph(x.b.base), x, False, rules)
     walk.run()
     return [*walk.missing]
 
@@ -109,8 +110,8 @@ _STOPPED = Op("stopped", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples
 class _Walk:
     """One adoption."""
 
-    def __init__(self, graph: Graph, x: "Tensor", attached: bool) -> None:
-        self.graph, self.root, self.b = graph, rooted(x), x.b
+    def __init__(self, graph: Graph, x: "Tensor", attached: bool, rules: Mapping[str, Op]) -> None:
+        self.graph, self.root, self.b, self.rules = graph, rooted(x), x.b, rules
         self.dtype = x.b.dtype(self.root)
         self.missing: dict[str, None] = {}
         self.nodes, self.tied = _under(self.root.node)
@@ -137,6 +138,8 @@ class _Walk:
                 shared, (k, _) = edges[0][0], edges[0][2]
                 ref = self.refs[shared][k]
                 self._define(node, ref, shared in self.good)
+            elif TABLE.get(op.name) is op and op.name not in self.rules:
+                self._lacking(node, node.name)
             elif op.results:
                 self.refs[node] = self._several(node, op)
             elif node in self.calls:
@@ -146,8 +149,10 @@ class _Walk:
             else:
                 self._lacking(node, node.name)
         for node in self.tied:
-            if node.edges == () or node in graph.wanted:
+            if not node.edges:
                 self._leaf(node)
+            elif node in graph.wanted:
+                self._define(node, self._unknown(node.shape, self._dtype(node)), False)
         return graph[self.root.node]
 
     # what is known
@@ -220,8 +225,8 @@ class _Walk:
             return
         operands, good = made
         params = dict(zip(op.params, node.params, strict=True))
-        named = _named(op)
-        if not good and op.kind is ELEMENTWISE and node in self.kept:
+        named, kind = self._named(op)
+        if not good and kind is ELEMENTWISE and node in self.kept:
             ref = self.graph.answered(named, *operands, value=self.value(self.kept[node]), **params)
             self._define(node, ref, False, pinned=True)
         else:
@@ -234,16 +239,18 @@ class _Walk:
         operands, good = made
         params = dict(zip(op.params, node.params, strict=True))
         words = self.calls[node].words
-        if not good and "positions" in words:
+        named, _ = self._named(op)
+        built_in = named.__class__ is str
+        if not good and built_in and "positions" in words:
             shape = next(child.shape for k, child in self.results[node] if op.results[k] == "values")
             shapes = tuple(self.calls[node].parents[0].shape), tuple(shape)
             values = KNOWN_POSITIONS[op.name](self.graph, operands[0], self.value(words["positions"]), shapes, params)
             return tuple(values if name == "values" else self._unknown(()) for name in op.results)
-        if not good and op.name in APART:
+        if not good and built_in and op.name in APART:
             return APART[op.name](self.graph, *operands, params)
         if good:
             self.good.add(node)
-        refs: tuple[Ref, ...] = self.graph.apply(_named(op), *operands, **params)
+        refs: tuple[Ref, ...] = self.graph.apply(named, *operands, **params)
         return refs
 
     def _operands(self, node: Node, op: Op) -> tuple[list[Any], bool] | None:
@@ -316,9 +323,16 @@ class _Walk:
                 found[step.out] = args[0][step.params[0]]
             else:
                 op = _STOPPED if step.op is STOP else step.op
-                found[step.out] = graph.apply(_named(op), *args, **dict(zip(op.params, step.params, strict=True)))
+                found[step.out] = graph.apply(self._named(op)[0], *args, **dict(zip(op.params, step.params, strict=True)))
         self.good.add(node)  # the values of all inputs are known
         return tuple(found[program.outputs[j]] for j in depending)
+
+    def _named(self, op: Op) -> tuple[str | Op, Kind]:
+        """An op as the graph takes it, by the rules; and its kind."""
+        built_in = TABLE.get(op.name)
+        used = self.rules.get(op.name, op)
+        used = op if used is built_in else used  # one of the same name that is not in the table is itself
+        return (op.name if used is built_in else used), used.kind
 
     def _unknown(self, shape: Sequence[int], dtype: Any = None) -> Ref:
         dtype = self.dtype if dtype is None else dtype
@@ -350,11 +364,6 @@ class _Walk:
                 node = node.edges[0][0]  # type: ignore[index]
         self.dtypes.update(dict.fromkeys(path, found))
         return found
-
-
-def _named(op: Op) -> str | Op:
-    """An op as the graph takes it."""
-    return op.name if TABLE.get(op.name) is op else op
 
 
 def _shrunk(b: Any, value: Any, shape: tuple[int, ...]) -> Any:
