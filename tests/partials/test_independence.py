@@ -1,15 +1,21 @@
 """Labels of programs written by hand: which there are, and that derivatives keep what they promise."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from label_oracle import assert_labels_hold, carriers
+from label_oracle import BASE, assert_labels_hold, carriers
 
 import nestgrad as ng
 from nestgrad import func
+from nestgrad.backends import TorchBackend
+from nestgrad.func.trees import LEAF
 from nestgrad.levels.traced.program import Program
-from nestgrad.partials.independence import labels
+from nestgrad.levels.traced.recording import recorded
+from nestgrad.ops.table import TABLE
+from nestgrad.partials.graph import GIVEN, answered
+from nestgrad.partials.independence import labels, shrunk, spread
 
 RNG = np.random.default_rng(3)
 X, Y, Z = (RNG.normal(size=(4, 3)) for _ in range(3))
@@ -102,3 +108,112 @@ def test_derivatives_vanish_off_the_labels_and_are_those_of_one_entry_on_them(na
     program, numbers = traced(f, *args), range(len(args))
     keys = [(i,) for i in numbers] + [(i, j) for i in numbers for j in numbers if j >= i]
     assert_labels_hold(program, args, keys)
+
+
+def test_data_may_hold_several_labels_in_one_axis():
+    """As what a graph keeps of a layer that has merged the axes of its samples."""
+    data = RNG.normal(size=(8, 3))
+    program = traced(lambda t, m: (t.reshape(8, 3) * m).tanh().reshape(2, 4, 3), T, data)
+    found = assert_labels_hold(program, (T, data), [(0,), (0, 0)], seed=4)
+    assert carriers(program, found) == [(2, {0: 0, 1: 0}, 0), (4, {0: 1, 1: 0}, 1), (3, {0: 2, 1: 1}, 2)]
+    assert [label.inner.get(program.inputs[1]) for label in found] == [4, 1, None]
+
+
+def test_arrays_are_laid_out_entry_by_entry():
+    data = np.arange(24.0).reshape(8, 3)
+    program = traced(lambda t, m: (t.reshape(8, 3) * m).tanh().reshape(2, 4, 3), T, data)
+    two, four, three = labels(program, [0])
+    v = program.inputs[1]
+    for cut, expected in (
+        ((two,), data.reshape(2, 4, 3)),
+        ((four,), data.reshape(2, 4, 3).transpose(1, 0, 2)),
+        ((three, two), data.reshape(2, 4, 3).transpose(2, 0, 1)[..., None]),
+        ((four, three, two), data.reshape(2, 4, 3).transpose(1, 2, 0)[..., None, None]),
+        ((), data),
+    ):
+        np.testing.assert_array_equal(spread(BASE, v, data, cut), expected)
+
+
+def test_the_program_of_one_entry():
+    program = traced(lambda x, w: (x @ w).tanh().mean() + (w * w).sum(), X, W)
+    samples, columns = labels(program, [0, 1])
+    assert shrunk(program, [samples]).pretty() == (
+        "input v0: float64[1, 3]\n"
+        "input v1: float64[3, 2]\n"
+        "v2: float64[1, 2] = matmul(v0, v1)\n"
+        "v3: float64[1, 2] = tanh(v2)\n"
+        "v4: float64[] = mean(v3, axes=(0, 1), keepdims=False)\n"
+        "v5: float64[] = per(v4, n=4)\n"
+        "v6: float64[3, 2] = mul(v1, v1)\n"
+        "v7: float64[] = sum(v6, axes=(0, 1), keepdims=False)\n"
+        "v8: float64[] = add(v5, v7)\n"
+        "return v8"
+    )
+    assert shrunk(program, [samples, columns]).inputs[1].shape == (3, 1)
+
+
+def test_a_value_that_is_known_goes_along():
+    """What stands in for what an op would compute, and has the derivative of that."""
+    sine = np.sin(X)
+
+    def f(xs):
+        b = BASE.dressed
+        known = b.run(GIVEN, [b.sin(xs[0]), xs[1]], ())
+        return [b.sum(b.run(answered(TABLE["exp"]), [known, xs[2]], ()), (0,))]
+
+    values = [X, sine, np.exp(sine)]
+    program = replace(recorded(BASE, "f", values, f), arguments=(LEAF,) * 3, structure=LEAF)
+    found = assert_labels_hold(program, values, [(0,), (0, 0)])
+    assert carriers(program, found) == [(3, {0: 1, 1: 1, 2: 1}, 0), (4, {0: 0, 1: 0, 2: 0}, None)]
+
+
+def test_an_op_of_which_nothing_is_known_mixes_all():
+    turned = ng.define("turned_about(x)", "linear", lambda b, g: b.flip(g, (0,)), value=lambda b, x: b.flip(x, (0,)))
+    assert labels(traced(lambda x: turned(x).sin(), X), [0]) == ()
+
+
+def test_inputs_that_are_captured_are_like_others():
+    S = ng.Autodiff(BASE)
+    w = S.tensor(C, requires_grad=True)
+    program = traced(lambda x: x.exp() * w[:, None], X)
+    (rows, columns) = labels(program, [0])
+    assert rows.axes[program.inputs[1]] == 0 and program.inputs[1] not in columns.axes
+    one = shrunk(program, [rows])
+    assert one.inputs[1].shape == (1, 1) and not one.captured
+    np.testing.assert_allclose(func.call(one, X[2:3], C[2:3, None]).numpy(), (np.exp(X) * C[:, None])[2:3])
+
+
+@pytest.mark.parametrize("name", ["a loss", "by a mask", "a constant that is the same all along", "three axes through a layer of two"])
+def test_labels_on_another_backend(name):
+    f, args, expected = CASES[name]
+    b = TorchBackend(dtype="float64")
+    program = traced(f, *(b.tensor(a) for a in args))
+    found = labels(program, range(len(args)))
+    assert carriers(program, found) == expected
+    assert all(1 in shrunk(program, found).inputs[0].shape for _ in found)
+
+
+def test_a_long_chain():
+    """No recursion, and some microseconds for each op."""
+
+    def chain(x):
+        for _ in range(5000):
+            x = x.sin() * 0.5
+        return x.sum()
+
+    program = traced(chain, X)
+    found = labels(program, [0])
+    assert carriers(program, found) == [(4, {0: 0}, None), (3, {0: 1}, None)]
+    assert len(shrunk(program, found).instructions) == len(program.instructions)
+
+
+def test_a_deep_linear_network():
+    """Every layer is a sum, and all that comes after it is linear: as many labels as layers."""
+
+    def network(x, *layers):
+        for w in layers:
+            x = x @ w
+        return x
+
+    program = traced(network, S, *[S] * 400)
+    assert len(labels(program, range(401))) == 402
