@@ -16,7 +16,8 @@ Inputs = tuple[Any, ...]
 
 def of_argument(op: str, *names: str, **params: Any) -> Rule:
     """The rule of a node that is an op of the table and saved its arguments by these names."""
-    return lambda graph, node, inputs: graph.apply(op, *[node.operand(i, name) for i, name in enumerate(names)], **params)
+    places = tuple(enumerate(names))
+    return lambda graph, node, inputs: graph.apply(op, *[node.operand(i, name) for i, name in places], **params)
 
 
 def of_answer(op: str) -> Rule:
@@ -215,6 +216,7 @@ RULES: dict[str, Rule] = {
     "FmodBackward1": _less_whole("trunc"),
     "RemainderBackward0": unmoved,
     "RemainderBackward1": _less_whole("floor"),
-    **{f"{name}Backward{k}": constant for name in ("Sign", "Sgn", "Floor", "Ceil", "Trunc", "Round") for k in (0, 1)},
+    **{f"{name}Backward0": constant for name in ("Sign", "Sgn", "Floor", "Ceil", "Trunc", "Round")},
+    "RoundBackward1": constant,
 }  # fmt: skip
 """By the names of nodes."""

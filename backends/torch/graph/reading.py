@@ -34,7 +34,7 @@ class Builder(Protocol):
     def seen_as(self, ref: Any, value: Any) -> Any:
         """``ref``, which one op takes to have this value."""
 
-    def define(self, key: Hashable, ref: Any) -> None:
+    def define(self, key: Hashable, ref: Any, dtype: Any = ...) -> None:
         """What a node makes."""
 
     def settle(self, key: Hashable, value: Any) -> Any:
@@ -92,6 +92,11 @@ class Node:
     def results(self) -> int:
         """How many there are."""
         return len(self._meta)
+
+    def fact(self, nr: int) -> tuple[tuple[int, ...], torch.dtype]:
+        """The shape and the dtype of a result."""
+        meta = self._meta[nr]
+        return tuple(meta.shape), meta.dtype
 
     def tracked(self, i: int) -> bool:
         """Whether operand ``i`` depends on a variable."""

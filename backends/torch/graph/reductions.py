@@ -72,14 +72,6 @@ def _extrema(graph: Any, node: Node, inputs: Inputs) -> Any:
     return graph.apply("amin", x, axes=axes, keepdims=keepdims), graph.apply("amax", x, axes=axes, keepdims=keepdims)
 
 
-def _running(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """Running extrema, by their saved positions."""
-    ndim = len(node.shape)
-    if not ndim:
-        return graph.apply("reshape", inputs[0], shape=()), None
-    return graph.apply("take_along", inputs[0], graph.data(node.saved("indices")), axis=node.dim("dim", ndim)), None
-
-
 def _cumsum(graph: Any, node: Node, inputs: Inputs) -> Any:
     ndim = len(node.shape)
     return graph.apply("cumsum", inputs[0], axis=node.dim("dim", ndim), reverse=False) if ndim else inputs[0]
@@ -163,13 +155,7 @@ RULES: dict[str, Rule] = {
     "MinBackward0": _chosen,
     "MaxBackward1": _shared,
     "MinBackward1": _shared,
-    "MedianBackward0": _shared,
-    "MedianBackward1": _chosen,
-    "NanmedianBackward0": _shared,
-    "NanmedianBackward1": _chosen,
     "AminmaxBackward0": _extrema,
-    "CummaxBackward0": _running,
-    "CumminBackward0": _running,
     "CumsumBackward0": _cumsum,
     "CumprodBackward0": _cumprod,
     "LinalgVectorNormBackward0": _norm("ord"),
@@ -180,8 +166,6 @@ RULES: dict[str, Rule] = {
     "VarMeanBackward0": _spread_and_mean("var"),
     "StdMeanBackward0": _spread_and_mean("std"),
     "CloneBackward0": copied,
-    "LiftFreshBackward0": copied,
-    "AliasBackward0": copied,
     "ToCopyBackward0": _converted,
     "ExpandBackward0": lambda graph, node, inputs: graph.apply("broadcast_to", inputs[0], shape=node.shape),
 }

@@ -61,7 +61,7 @@ def adopt(graph: Builder, x: torch.Tensor, index: Mapping[type, Rule], attached:
             graph.leaf(leaf, leaf if attached else leaf.detach())
             continue
         node = Node(graph, fn, tuple([None if p[0] is None else keys.get(p, p) for p in parents]), attached)
-        _define(graph, fn, node, index[type(fn)](graph, node, node.inputs))
+        _define(graph, node, index[type(fn)](graph, node, node.inputs))
     return graph[key(x)]
 
 
@@ -70,13 +70,14 @@ def unsupported(x: torch.Tensor, index: Mapping[type, Rule]) -> list[str]:
     return _missing(_order(x), index)
 
 
-def _define(graph: Builder, fn: Any, node: Node, made: Any) -> None:
-    shapes = node.shapes
-    for nr, ref in enumerate(made if isinstance(made, tuple) else (made,)):
+def _define(graph: Builder, node: Node, made: Any) -> None:
+    """The results of a node, of which some may be none."""
+    for nr, ref in enumerate(made if made.__class__ is tuple else (made,)):
         if ref is not None:
+            shape, dtype = node.fact(nr)
             if ref.shape is None:
-                ref.shape = shapes[nr]
-            graph.define((fn, nr), ref)
+                ref.shape = shape
+            graph.define((node.fn, nr), ref, dtype)
 
 
 def _order(x: torch.Tensor) -> dict[Any, tuple[tuple[Any, int], ...]]:
@@ -102,5 +103,5 @@ def _missing(order: Mapping[Any, Any], index: Mapping[type, Rule]) -> list[str]:
 
 def _name(fn: Any) -> str:
     """What a node is called; a user's own function by its Python name."""
-    own = getattr(type(fn), "_forward_cls", None) and getattr(fn, "_forward_cls", None)
-    return str(fn.name()) if own is None else f"{own.__qualname__} (a torch.autograd.Function)"
+    own = getattr(fn, "_forward_cls", None)
+    return str(fn.name()).rpartition("::")[2] if own is None else f"{own.__qualname__} (a torch.autograd.Function)"
