@@ -1,11 +1,13 @@
 """From a graph to blocks: one call of ``backward``."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from nestgrad.levels.base import Coat
 from nestgrad.partials.blocks import Block
-from nestgrad.partials.graph import Graph
+from nestgrad.partials.graph import Graph, Ref
+from nestgrad.partials.hooks import hooked
 from nestgrad.partials.plans import Asked, planned
 from nestgrad.partials.sources import Source
 from nestgrad.partials.ways import Key
@@ -29,7 +31,7 @@ class Call:
         self.graph = graph = Graph(source.base, inside)
         root = source.adopt(graph, tensor, index, attached)
         if seed is not None:
-            weighted = graph.apply("mul", root, graph.data(seed))
+            weighted = graph.apply("mul", root, graph.data(source.base.dressed.cast(seed, source.dtype(tensor))))
             root = graph.apply("sum", weighted, axes=tuple(range(len(source.shape(tensor)))), keepdims=False)
         self.root = root
         self.leaves = dict(graph.leaves)
@@ -45,13 +47,33 @@ def computed(call: Call, keys: tuple[Key, ...], symmetric: bool, hooks: Mapping[
         symmetric: Whether a key stands for all its permutations.
         hooks: For keys, what changes their derivatives.
     """
-    graph = call.graph
-    plan = planned(graph, call.root, Asked(keys, symmetric))
-    numbers = plan.numbers(graph.values, call.attached)
+    if hooks:
+        find = partial(_found, call.attached)
+        return hooked(call.source, call.graph, call.root, keys, symmetric, call.attached, hooks, find)
+    return _found(call.attached, call.graph, call.root, keys, symmetric)
+
+
+def _found(attached: bool, graph: Graph, root: Ref, keys: tuple[Key, ...], symmetric: bool) -> dict[Key, Block]:
+    """The derivatives of a graph as it is."""
+    plan = planned(graph, root, Asked(keys, symmetric))
+    numbers = plan.numbers(graph.values, attached)
+    base = graph.base
+    owners = set(plan.owners).union([base.owner(p) for p in graph.values if not isinstance(p, Coat)])
     blocks = {}
     for key, structure in plan.structures.items():
         data = numbers[key]
-        base = graph.base.dressed if isinstance(data, Coat) else graph.base
-        dtype = graph.base.dtype(graph.values[key[-1]]) if data is None else None
-        blocks[key] = Block(base, data, structure.out_shape, structure.shapes, structure.legs, dtype)
+        if data is not None and not isinstance(data, Coat):
+            data = _alone(base, data, owners)
+        dtype = graph.base.dressed.dtype(graph.values[key[-1]]) if data is None else None
+        blocks[key] = Block(
+            base.dressed if isinstance(data, Coat) else base, data, structure.out_shape, structure.shapes, structure.legs, dtype
+        )
     return blocks
+
+
+def _alone(base: Any, data: Any, owners: set[Any]) -> Any:
+    """``data`` in memory that is nobody else's: a leaf may be written into, and so may what is read of a derivative."""
+    if base.owner(data) in owners:
+        data = base.scale(data, 1.0)
+    owners.add(base.owner(data))
+    return data

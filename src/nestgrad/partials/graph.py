@@ -14,7 +14,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.levels.traced.program import Instruction, Program
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.samples import Samples
-from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Op, Rule
+from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Kind, Op, Rule
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,19 @@ GIVEN = Op(
 )  # fmt: skip
 """``x``, of which the value is known."""
 
+MOVED = Op(
+    "moved", ELEMENTWISE, ("x", "y"), (), (), (None, Rule(lambda b, g: g, (), lambda b: 1.0)), None, True, Samples(()),
+    native=lambda b: b.add,
+)  # fmt: skip
+"""``x + y``, as a function of ``y`` alone."""
+
+CHANGE = Op(
+    "change", ELEMENTWISE, ("x",), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0),), None, False, Samples(()),
+    native=lambda b: lambda x: b.base.full(tuple(b.shape(x)), 0.0, b.dtype(x)),
+)  # fmt: skip
+"""``x`` minus what it is: zero, with derivative one."""
+
+
 @cache
 def answered(op: Op) -> Op:
     """An elementwise op of which the answer is known: it is one more argument, the last."""
@@ -46,13 +59,16 @@ def unpinned(program: Program) -> Program:
     """A program that no level runs over any more, with the known values in place of ops of which the answer is known."""
     new: dict[Any, Any] = {}
     steps = []
+    constants = [*program.constants]
     for step in program.instructions:
         operands = tuple([new.get(a, a) for a in step.operands])
         if isinstance(step.op.native, Known):
             new[step.out] = operands[-1]
+        elif step.op is CHANGE:
+            constants.append((step.out, program.base.full(tuple(step.out.shape), 0.0, step.out.dtype)))
         else:
-            steps.append(Instruction(step.op, operands, step.params, step.out))
-    return program.rewritten(steps, [new.get(v, v) for v in program.outputs])
+            steps.append(Instruction(TABLE["add"] if step.op is MOVED else step.op, operands, step.params, step.out))
+    return program.rewritten(steps, [new.get(v, v) for v in program.outputs], constants)
 
 
 class Ref:
@@ -138,7 +154,7 @@ class Graph:
         Returns:
             A Ref; of an op with several results a tuple of them.
         """
-        entry = TABLE[op] if op.__class__ is str else op
+        entry = TABLE[op] if isinstance(op, str) else op
         numbers = tuple([x.number if x.__class__ is Ref else _Number(x) for x in operands])
         first = self._count
         if params:
@@ -200,6 +216,46 @@ class Graph:
         self._inputs.append(self._count)
         self._count += 1
         return Ref(self._count - 1, value, tuple(self._b.shape(value)))
+
+    # what depends on what
+
+    def input(self, number: int) -> Ref:
+        """The value of an input, by its number among them."""
+        value = self.values[number]
+        return Ref(self._inputs[number], None if number in self.unknown else value, tuple(self._b.shape(value)))
+
+    def behind(self, ref: Ref) -> set[int]:
+        """Positions of the values that ``ref`` depends on, if only with zero derivative; its own, too."""
+        inputs, made, position = set(self._inputs), {}, 0
+        for op, operands, _ in self._steps:
+            while position in inputs:
+                position += 1
+            entry = TABLE[op] if isinstance(op, str) else op
+            rules = entry.rules * len(operands) if entry.variadic else entry.rules
+            rules = rules if entry.kind is not Kind.COMPOSITE else (True,) * len(operands)
+            followed = [x for x, rule in zip(operands, rules, strict=False) if rule is not None]
+            for _ in range(max(1, len(entry.results))):
+                made[position] = followed
+                position += 1
+        found, ahead = {ref.number}, [ref.number]
+        while ahead:
+            for x in made.get(ahead.pop(), ()):
+                if x.__class__ is not _Number and x not in found:
+                    found.add(x)
+                    ahead.append(x)
+        return found
+
+    def cut(self, keys: Iterable[Hashable]) -> "Graph":
+        """A copy in which some of the values inside that one wants derivatives by depend on nothing but what is added to them."""
+        made = Graph(self.base, self.wanted)
+        made.values, made._inputs, made._count = [*self.values], [*self._inputs], self._count
+        made.leaves, made.inside, made.unknown = dict(self.leaves), dict(self.inside), set(self.unknown)
+        made._steps, made._told, made._refs, made._data = [*self._steps], [*self._told], dict(self._refs), dict(self._data)
+        added = {self._inputs[self.inside[key]] for key in keys}
+        for k, (_, operands, params) in enumerate(self._steps):
+            if len(operands) == 2 and operands[1] in added:
+                made._steps[k], made._told[k] = (MOVED, operands, params), (MOVED, operands)
+        return made
 
     # the program
 
