@@ -89,6 +89,10 @@ class Backend(Factories, Derived):
         """Whether ``x`` may be a view of the memory of ``y``, or of the same as ``y`` is."""
         return x is y
 
+    def owner(self, x: Value) -> Any:
+        """What is equal for arrays that are views of the same memory, and differs for others; hashable. It is good while they live."""
+        return id(x)
+
     def index(self, data: Any) -> Value:
         """A native int64 array to be used in an ``index``."""
         array = self.asarray(data)

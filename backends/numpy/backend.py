@@ -131,6 +131,11 @@ class NumpyBackend(
     def overlaps(self, x: Value, y: Value) -> bool:
         return bool(np.may_share_memory(x, y))
 
+    def owner(self, x: Value) -> Any:
+        while isinstance(x, np.ndarray) and x.base is not None:
+            x = x.base
+        return id(x)
+
     def index(self, data: Any) -> Value:
         array = np.array(data)
         if array.size and array.dtype.kind not in "iu":

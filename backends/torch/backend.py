@@ -164,6 +164,9 @@ class TorchBackend(
     def overlaps(self, x: Value, y: Value) -> bool:
         return bool(x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr())
 
+    def owner(self, x: Value) -> Any:
+        return x.untyped_storage().data_ptr()
+
     def index(self, data: Any) -> Value:
         array = self.asarray(data)
         if array.numel() and (array.is_floating_point() or array.dtype == torch.bool):

@@ -11,17 +11,25 @@ from types import MappingProxyType
 import torch
 
 from nestgrad.backends.torch.graph import (
-    activations, attention, choosing, elementwise, indexing, layers, losses, products, reductions, shapes,
+    activations, attention, choosing, convolutions, elementwise, equations, indexing, layers, losses, products, reductions, shapes,
+    windows, writing,
 )  # fmt: skip
+from nestgrad.backends.torch.graph.mode import recording
 from nestgrad.backends.torch.graph.reading import Node, Rule
 from nestgrad.backends.torch.graph.walking import adopt, key, tracked, unsupported
 
-__all__ = ["RULES", "Node", "Rule", "adopt", "index", "key", "tracked", "unsupported"]
+__all__ = ["RULES", "Node", "Rule", "adopt", "index", "key", "recording", "tracked", "unsupported"]
 
 RULES: dict[str, Rule] = {}
 """The rules of this package, by the names of the types of nodes."""
 
-for _part in (elementwise, activations, choosing, reductions, products, shapes, indexing, losses, layers, attention):
+PARTS = (
+    elementwise, activations, choosing, reductions, products, equations, shapes, indexing, writing, losses, layers, attention,
+    convolutions, windows,
+)  # fmt: skip
+"""The modules that hold them."""
+
+for _part in PARTS:
     RULES |= _part.RULES
 
 

@@ -49,12 +49,19 @@ def chosen(name: str, base: Any) -> str:
     return name
 
 
-def compiler(name: str) -> Compiler:
-    """The optimiser, followed by the executor of that name; op by op where somebody watches ops."""
+def compiler(name: str, seen: Callable[[Program], None] | None = None) -> Compiler:
+    """The optimiser, followed by the executor of that name; op by op where somebody watches ops.
+
+    Args:
+        name: The executor's.
+        seen: Is called with each optimised program.
+    """
     executor: Callable[[Program], Function] = EXECUTORS[name]
 
     def compile_(program: Program) -> Function:
         made, plain = rearranged(program)
+        if seen is not None:
+            seen(made)
         if here():
             return lambda *values: made.run(made.base.dressed, values)
         return executor(made) if plain is None else witnessed(made, plain, executor)

@@ -15,9 +15,9 @@ def checked_order(order: Any) -> int:
         OrderError: If it is less than 1.
     """
     if isinstance(order, bool) or not isinstance(order, int):
-        raise DTypeError(f"backward: got order={order!r}; expected an int from 1 on, the highest order of derivatives")
+        raise DTypeError(f"backward: got order={order!r}; expected an int from 1 on, the highest order of derivatives. Try order=2")
     if order < 1:
-        raise OrderError(f"backward: got order={order}; expected an int from 1 on, the highest order of derivatives")
+        raise OrderError(f"backward: got order={order}; expected an int from 1 on, the highest order of derivatives. Try order=2")
     return order
 
 
@@ -29,11 +29,11 @@ def checked_flags(name: str, **flags: Any) -> None:
     """
     for flag, value in flags.items():
         if not isinstance(value, bool):
-            raise ArgumentError(f"{name}: got {flag}={value!r}; expected True or False")
+            raise ArgumentError(f"{name}: got {flag}={value!r}; expected True or False. Try bool(...)")
 
 
-def checked_seed(source: Source, gradient: Any, shape: tuple[int, ...]) -> Any:
-    """The weights of the output's entries, as an array.
+def checked_seed(source: Source, root: Any, gradient: Any, attached: bool) -> Any:
+    """The weights of the output's entries, as a value.
 
     Raises:
         DTypeError: If it is no tensor.
@@ -41,16 +41,17 @@ def checked_seed(source: Source, gradient: Any, shape: tuple[int, ...]) -> Any:
     """
     if gradient is None:
         return None
-    array = source.array(gradient)
-    if array is None:
+    shape = source.shape(root)
+    if source.array(gradient) is None:
         raise DTypeError(
-            f"backward: got a {type(gradient).__name__} as gradient; expected a tensor of the output's shape {shape}, its weights"
+            f"backward: got {told(gradient)} as gradient; expected a tensor of the output's shape {shape}, because it holds a weight for "
+            "each entry. Try one like the output"
         )
-    if (got := tuple(source.base.shape(array))) != shape:
+    if (got := source.shape(gradient)) != shape:
         raise ShapeError(
             f"backward: got a gradient of shape {got}; expected that of the output, {shape}, because it holds a weight for each entry"
         )
-    return array
+    return source.seed(root, gradient, attached)
 
 
 def checked_groups(source: Source, root: Any, groups: Any, crossings: bool, leaves: dict[Hashable, int]) -> list[list[int]]:
@@ -63,27 +64,31 @@ def checked_groups(source: Source, root: Any, groups: Any, crossings: bool, leav
     if crossings:
         if groups is not None:
             raise ArgumentError(
-                "backward: got crossings=True and groups; expected one of them, because crossings makes one group of all leaves"
+                "backward: got crossings=True and groups; expected one of them, because crossings makes one group of all leaves. Try "
+                "crossings=False"
             )
         return [list(leaves.values())]
     if groups is None:
         return []
     if not isinstance(groups, Iterable):
-        raise DTypeError(f"backward: got groups={groups!r}; expected an iterable of iterables of leaves")
+        raise DTypeError(f"backward: got {told(groups)} as groups; expected an iterable of groups of leaves. Try [[x, y], [z]]")
     found: list[list[int]] = []
     taken: dict[int, int] = {}
     for k, group in enumerate(groups):
         if source.array(group) is not None or not isinstance(group, Iterable):
-            raise DTypeError(f"backward: got {told(group)} as group {k}; expected an iterable of leaves")
+            raise DTypeError(f"backward: got {told(group)} as group {k}; expected an iterable of leaves. Try [[x, y], [z]]")
         numbers: list[int] = []
-        for tensor in group:
+        for i, tensor in enumerate(group):
             number = leaves.get(source.key("backward", root, tensor))
             if number is None:
-                raise ArgumentError(f"backward: got {told(tensor)} in group {k}, which is no leaf of the graph. Cannot find node for it")
+                raise ArgumentError(
+                    f"backward: Cannot find node of entry {i} of group {k}, {told(tensor)}; expected a leaf of the graph, because partial "
+                    "derivatives by other tensors are those that require_grad_ names"
+                )
             if taken.setdefault(number, k) != k:
                 raise ArgumentError(
-                    f"backward: got {told(tensor)} in groups {taken[number]} and {k}; expected disjoint groups. Try one group of both, "
-                    "or crossings=True"
+                    f"backward: got entry {i} of group {k}, {told(tensor)}, in group {taken[number]} as well; expected disjoint groups, "
+                    "because each leaf is in one. Try one group of both, or crossings=True"
                 )
             if number not in numbers:
                 numbers.append(number)

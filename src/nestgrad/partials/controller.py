@@ -1,6 +1,7 @@
 """``backward`` and ``Controller``: all partial derivatives of a tensor up to an order, from the graph that was recorded under it."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nestgrad.errors import ArgumentError, DTypeError, MissingPartial
@@ -9,9 +10,10 @@ from nestgrad.partials.arguments import checked_flags, checked_groups, checked_o
 from nestgrad.partials.blocks import Block
 from nestgrad.partials.computing import Call, computed
 from nestgrad.partials.hgrad import HGrad, Metadata
+from nestgrad.partials.hooks import refuse_dependent
 from nestgrad.partials.keys import placed, wanted
 from nestgrad.partials.showing import View, tree, view
-from nestgrad.partials.sources import Source, source, told
+from nestgrad.partials.sources import Source, Wrap, source, told
 from nestgrad.partials.ways import Key
 
 Hook = Callable[[tuple[Any, Any, Any, Any], dict[Any, Any]], tuple[Any, Any, Any, Any]]
@@ -44,27 +46,41 @@ class Controller:
 
     @property
     def tensor(self) -> Any:
-        """The output. Set to another one, everything that was computed or registered for the old one is forgotten."""
+        """The output. Set to another one, what was computed or registered for the old one is forgotten; ``hgrad`` of its leaves stays.
+
+        An ``index`` of one's own stays if the new one is of the same kind, a Tensor or a torch tensor.
+        """
         return self._tensor
 
     @tensor.setter
     def tensor(self, tensor: Any) -> None:
         found = source(tensor)
         found.rooted(tensor)
+        rules = self._index if hasattr(self, "_index") and type(found) is type(self._source) else None
         self._tensor = tensor
         self._source: Source = found
-        self._index: dict[Any, Any] | None = None
+        self._index: dict[Any, Any] | None = rules
         self._hooks: dict[tuple[Hashable, ...], tuple[Hook, tuple[Any, ...]]] = {}
         self._retained: dict[tuple[Hashable, ...], None] = {}
         self._numbers: dict[Hashable, int] = {}
-        self._leaves: dict[Hashable, int] = {}
+        self._set: dict[Hashable, HGrad] = {}
+        self._wrap: Wrap = found.wrap
         self._blocks: dict[Key, Block] | None = None
 
     @property
     def index(self) -> dict[Any, Any]:
         """The rules for nodes of the graph: for a torch tensor by the type of ``grad_fn``, for a Tensor the op by its name.
 
-        It is the controller's own: ``c.index[kind] = rule`` changes or adds one, ``c.index = None`` has the built-in ones again.
+        It is the controller's own: ``c.index[kind] = rule`` changes or adds one, and ``del c.index[kind]`` takes one away;
+        ``c.index = None`` has the built-in ones again. What is set as a whole is checked at once, a single one when it is used.
+
+        A rule for a node of torch is a function of the graph that is being written down, the node and its operands, and gives what
+        ``graph.apply(op, *operands, **params)`` gives; or it is an op that ``nestgrad.define`` made, of as many arguments as the node has
+        operands. A rule for a node of levels is an op that is called as the one of that name is.
+
+        Raises:
+            RuleError: If a rule is none.
+            DTypeError: If it is set to no mapping.
         """
         if self._index is None:
             self._index = dict(self._source.index())
@@ -75,7 +91,7 @@ class Controller:
         if rules is not None:
             if not isinstance(rules, Mapping):
                 raise DTypeError(f"index: got a {type(rules).__name__}; expected a mapping of rules, as Controller.index gives")
-            self._source.check_index(rules)
+            self._source.checked(rules)
         self._index = None if rules is None else dict(rules)
 
     @property
@@ -97,23 +113,23 @@ class Controller:
     ) -> None:
         """Compute the partial derivatives, and set ``hgrad`` and ``hdata`` on every leaf; see ``nestgrad.backward``."""
         order = checked_order(order)
-        checked_flags(
-            "backward", crossings=crossings, keep_batch=keep_batch, keep_schwarz=keep_schwarz, create_graph=create_graph
-        )
-        seed = checked_seed(self._source, gradient, self._source.shape(self._tensor))
+        checked_flags("backward", crossings=crossings, keep_batch=keep_batch, keep_schwarz=keep_schwarz, create_graph=create_graph)
+        kind, tensor = self._source, self._tensor
+        seed = checked_seed(kind, tensor, gradient, create_graph)
         inside = [key for keys in (*self._retained, *self._hooks) for key in keys]
-        call = Call(self._source, self._tensor, self._rules, inside, seed, create_graph)
-        leaves = call.leaves
-        numbers = call.numbers
-        chosen = checked_groups(self._source, self._tensor, groups, crossings, leaves)
-        more = [tuple(numbers[key] for key in keys) for keys in self._retained]
-        keys = wanted(list(leaves.values()), order, chosen, keep_schwarz, more)
-        hooks = {tuple(numbers[key] for key in names): found for names, found in self._hooks.items() if len(names) <= order}
-        self._blocks = computed(call, keys, not keep_schwarz, hooks)
-        self._numbers, self._leaves = numbers, leaves
-        for key, number in leaves.items():
-            blocks = [self._blocks[(number,) * k] for k in range(1, order + 1)]
-            self._source.attach(key, HGrad(blocks, self._source.wrap, keep_batch))
+        with kind.mode(create_graph):
+            call = Call(kind, tensor, self._rules, inside, seed, create_graph)
+            leaves, numbers = call.leaves, call.numbers
+            chosen = checked_groups(kind, tensor, groups, crossings, leaves)
+            more = [tuple(numbers[key] for key in keys) for keys in self._retained]
+            keys = wanted(list(leaves.values()), order, chosen, keep_schwarz, more)
+            hooks = {tuple(numbers[key] for key in names): found for names, found in self._hooks.items() if len(names) <= order}
+            blocks = computed(call, keys, not keep_schwarz, hooks)
+            wrap = kind.wrapping(tensor, gradient, create_graph)
+        self._blocks, self._numbers, self._wrap = blocks, numbers, wrap
+        self._set = {key: HGrad([blocks[(i,) * k] for k in range(1, order + 1)], wrap, keep_batch) for key, i in leaves.items()}
+        for key, hgrad in self._set.items():
+            kind.attach(key, hgrad)
 
     def fetch_hgrad(self, variables: Iterable[Any], keep_batch: bool = False, keep_schwarz: bool = False) -> tuple[Any, Metadata]:
         """One partial derivative.
@@ -152,9 +168,8 @@ class Controller:
             )
         key, slots = found
         block = self._blocks[key] if keep_schwarz else self._blocks[key].permuted(slots)
-        array = block.batched()[0] if keep_batch else block.dense()
         shapes, indeps, straight = block.metadata(keep_batch)
-        return self._source.wrap(array), (shapes, indeps, slots if keep_schwarz else straight)
+        return self._wrap(block.batched()[0] if keep_batch else block.dense()), (shapes, indeps, slots if keep_schwarz else straight)
 
     def register_backward_hook(self, variables: Iterable[Any], hook: Hook) -> None:
         """Have the partial derivative by some variables changed once it is complete, before others are made of it.
@@ -170,8 +185,8 @@ class Controller:
         if not callable(hook):
             raise DTypeError(f"register_backward_hook: got a {type(hook).__name__} as hook; expected a function")
         tensors = tuple(self._listed("register_backward_hook", variables))
-        keys = tuple(self._inside("register_backward_hook", tensors))
-        for known in [names for names in self._hooks if sorted(map(id, names)) == sorted(map(id, keys))]:
+        keys = tuple(self._inside("register_backward_hook", tensors, apart=True))
+        for known in [names for names in self._hooks if Counter(names) == Counter(keys)]:
             del self._hooks[known]
         self._hooks[keys] = hook, tensors
 
@@ -191,8 +206,9 @@ class Controller:
         """
         if self._blocks is None:
             raise MissingPartial("clear: got a call before backward; expected one after it. Try controller.backward(order) first")
-        for key in self._leaves:
-            self._source.attach(key, None)
+        for key, hgrad in self._set.items():
+            if self._source.attached(key) is hgrad:  # and not what another controller has set since
+                self._source.attach(key, None)
 
     # seeing it
 
@@ -217,10 +233,10 @@ class Controller:
 
     @property
     def _rules(self) -> Mapping[Any, Any]:
-        return self._source.index() if self._index is None else self._index
+        return self._source.index() if self._index is None else self._source.checked(self._index)
 
     def _view(self) -> View:
-        return view(self._tensor, self._rules.__contains__)
+        return view(self._tensor, self._source.supports(self._tensor, self._rules))
 
     def _listed(self, name: str, variables: Any) -> list[Any]:
         if self._source.array(variables) is not None or not isinstance(variables, Iterable):
@@ -230,7 +246,7 @@ class Controller:
             raise ArgumentError(f"{name}: got no variables; expected one for each order")
         return found
 
-    def _inside(self, name: str, tensors: Iterable[Any]) -> list[Hashable]:
+    def _inside(self, name: str, tensors: Sequence[Any], apart: bool = False) -> list[Hashable]:
         found = []
         graph = Call(self._source, self._tensor, self._rules, (), None, False).graph
         for tensor in tensors:
@@ -238,6 +254,8 @@ class Controller:
             if key not in graph:
                 raise ArgumentError(f"{name}: Cannot find node of {told(tensor)}; expected a leaf of the graph, or a tensor inside of it")
             found.append(key)
+        if apart:
+            refuse_dependent(name, graph, found, tensors)
         return found
 
 

@@ -1,7 +1,7 @@
 """Which partial derivatives are asked for."""
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
 
 from nestgrad.partials.ways import Key
 
@@ -29,7 +29,7 @@ def wanted(
             found.update(dict.fromkeys(product(members, repeat=k) if both else combinations_with_replacement(members, k)))
     for key in more:
         if len(key) <= order:
-            found[key if both else tuple(sorted(key))] = None
+            found.update(dict.fromkeys(permutations(key)) if both else {tuple(sorted(key)): None})
     return tuple(sorted(found, key=lambda key: (len(key), key)))
 
 

@@ -52,6 +52,7 @@ class Plan:
     Attributes:
         structures: For each key how its numbers are stored.
         flat: The program that computes them, of the values of the graph's inputs; ``None`` before the first time.
+        owners: What owns the memory of the program's constants; see ``Backend.owner``.
     """
 
     def __init__(self, graph: Graph, root: Ref, asked: Asked) -> None:
@@ -66,6 +67,7 @@ class Plan:
             self.ways = self.terms.ways(full, asked.symmetric)
         self.structures = {key: self._structure(key) for key in asked.keys}
         self.flat: Program | None = None
+        self.owners: frozenset[Any] = frozenset()
         self._served: list[Key] = []
 
     def numbers(self, values: Sequence[Any], attached: bool = False) -> dict[Key, Any]:
@@ -98,9 +100,10 @@ class Plan:
         flat = recorded(base, "backward", [bare(p) for p in values], f)
         flat = unpinned(flat)
         self._check(flat)
+        self._note(flat)
         if len(flat.instructions) <= SHORT:
-            flat = _compiled(flat)
-        self.flat, self._served = flat, served
+            flat = self._compiled(flat)
+        self._served, self.flat = served, flat  # in this order, since other threads may run it as soon as it is there
         return self.numbers(values, attached) if attached else self._keyed([bare(p) for p in made])
 
     def _keyed(self, found: Sequence[Any]) -> dict[Key, Any]:
@@ -110,6 +113,13 @@ class Plan:
         terms = self.terms
         legs = tuple(Leg(label.size, label.out, tuple(terms.carried[leaf].get(label) for leaf in key)) for label in terms.legs(key))
         return structure(terms.shape, tuple(terms.shape_of(leaf) for leaf in key), legs)
+
+    def _compiled(self, program: Program) -> Program:
+        """The same program, with an executor."""
+        return replace(program, compiler=compiler(chosen("auto", program.base), self._note), derived={})
+
+    def _note(self, program: Program) -> None:
+        self.owners |= {program.base.owner(array) for _, array in program.constants}
 
     def _check(self, flat: Program) -> None:
         """Nothing may depend on what the graph did not keep.
@@ -124,11 +134,6 @@ class Plan:
                 f"backward: got a graph that did not keep a value which the derivative reads, as an operand of {step.op.name}; expected "
                 "all that derivatives read to be kept. Try the op that made it in another spelling"
             )
-
-
-def _compiled(program: Program) -> Program:
-    """The same program, with an executor."""
-    return replace(program, compiler=compiler(chosen("auto", program.base)), derived={})
 
 
 def planned(graph: Graph, root: Ref, asked: Asked) -> Plan:

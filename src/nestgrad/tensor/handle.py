@@ -62,7 +62,8 @@ def make(b: Any, value: Any, marks: Marks) -> "Tensor":
 
 def default_backend(like: Any = None) -> Any:
     """The backend for data that comes without one: PyTorch's for its tensors, NumPy's for all else."""
-    if type(like).__module__.partition(".")[0] == "torch":
+    torch = sys.modules.get("torch")  # if there is a tensor of it, it is there
+    if torch is not None and isinstance(like, getattr(torch, "Tensor", ())):
         return _backend("torch", str(like.device), like.dtype if like.dtype.is_floating_point else None)
     return _backend("numpy")
 
