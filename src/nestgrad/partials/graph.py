@@ -7,12 +7,13 @@ numbers that the graph saw.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from nestgrad.levels.coats import bare
 from nestgrad.levels.traced.program import Instruction, Program
 from nestgrad.levels.traced.recording import recorded
+from nestgrad.ops.batching import aligned, repeated
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Kind, Op, Rule
 
@@ -27,9 +28,15 @@ class Known:
         return lambda *given, **params: given[self.place]
 
 
+def _each(op: Callable[[], Op], b: Any, n: int, xs: Sequence[Any], on: Sequence[bool], *params: Any) -> Any:
+    """An op of which the answer is known, on samples: what is known is known of each."""
+    *arguments, known = aligned(b, xs, on)
+    return op().of(b)(*arguments, known if on[-1] else repeated(b, known, n), *params)
+
+
 GIVEN = Op(
     "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, True, Samples(()),
-    native=Known(1),
+    native=Known(1), batched=partial(_each, lambda: GIVEN),
 )  # fmt: skip
 """``x``, of which the value is known."""
 
@@ -51,7 +58,7 @@ def answered(op: Op) -> Op:
     """An elementwise op of which the answer is known: it is one more argument, the last."""
     return replace(
         op, arguments=(*ARGUMENTS, "known")[: len(op.arguments) + 1], rules=(*op.rules, None), broadcasts=True, series=None, by_parts=False,
-        batched=None, native=Known(len(op.arguments)),
+        batched=partial(_each, lambda: answered(op)), native=Known(len(op.arguments)),
     )  # fmt: skip
 
 
