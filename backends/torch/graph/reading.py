@@ -126,7 +126,7 @@ class Node:
         try:
             value = getattr(self.fn, f"_saved_{name}")
         except RuntimeError as error:
-            raise _lost(self.fn, name, error) from error
+            raise lost(self.fn, repr(name), error) from error
         if isinstance(value, torch.Tensor):
             if value.dtype.is_complex:
                 raise no_complex(value.dtype)
@@ -182,12 +182,12 @@ def signed(dim: int) -> int:
     return dim - (1 << 64) if dim >= 1 << 63 else dim
 
 
-def _lost(fn: Any, name: str, error: RuntimeError) -> Exception:
+def lost(fn: Any, name: str, error: RuntimeError) -> Exception:
     """The error for a saved value that cannot be had."""
     text = str(error)
     if "inplace" in text:
         return MutatedError(
-            f"backward: {name!r}, which {fn.name()} saved, was written into afterwards; expected what was computed with, because "
+            f"backward: {name}, which {fn.name()} saved, was written into afterwards; expected what was computed with, because "
             f"derivatives are those at these values. Try out-of-place operations, or a clone() before the write. torch says: {text}"
         )
     if "freed" in text:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule, signed
+from nestgrad.backends.torch.graph.reading import Node, Rule, lost, signed
 from nestgrad.errors import UnsupportedNode
 from nestgrad.ops.splitting import MOST, splitting, unstacking
 
@@ -17,10 +17,13 @@ def reshaped(graph: Any, x: Any, shape: tuple[int, ...]) -> Any:
     return x if x.shape == shape else graph.apply("reshape", x, shape=shape)
 
 
-def pulled(node: Node, cotangent: torch.Tensor) -> tuple[Any, ...]:
+def pulled(node: Node, cotangent: torch.Tensor, recorded: bool = False) -> tuple[Any, ...]:
     """What a node makes of a cotangent for each of its operands. Of a linear operation that tells what the node itself does not."""
-    with torch.no_grad():
-        found = node.fn(cotangent)
+    try:
+        with torch.set_grad_enabled(recorded):
+            found = node.fn(cotangent)
+    except RuntimeError as error:
+        raise lost(node.fn, "what it needs", error) from error
     return found if isinstance(found, tuple) else (found,)
 
 
