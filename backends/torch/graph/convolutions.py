@@ -34,7 +34,8 @@ def _convolution(graph: Any, node: Node, inputs: Inputs) -> Any:
     if inputs[2] is not None:
         return graph.apply("add", out, reshaped(graph, inputs[2], (node.shape[1], *(1,) * len(spaces))))
     # whether there is a bias is not told; a constant, it does not matter
-    return graph.apply("add", out, graph.unknown_value((), node.dtype)) if tuple(node.saved("bias_sym_sizes_opt")) != (0,) else out
+    sizes = node.saved("bias_sym_sizes_opt")
+    return graph.apply("add", out, graph.unknown_value((), node.dtype)) if sizes is not None and tuple(sizes) != (0,) else out
 
 
 def _convolution_back(graph: Any, node: Node, inputs: Inputs) -> Any:
