@@ -13,6 +13,7 @@ from typing import Any
 from nestgrad.backends import spreading
 from nestgrad.backends.base import Backend
 from nestgrad.errors import MutatedError, ShapeError
+from nestgrad.levels.coats import bare
 from nestgrad.partials.packing import packed, unpacked
 from nestgrad.partials.structure import Leg, Shape, Structure, structure
 
@@ -75,6 +76,12 @@ class Block:
         fields = (("out_shape", out_shape), ("shapes", shapes), ("legs", legs), ("dtype", dtype), ("structure", made), ("_stamp", stamp))
         for name, value in fields:
             object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> Any:
+        """A copy is of numbers alone, on no level and without a graph."""
+        base = self.base if isinstance(self.base, Backend) else self.base.base
+        data = None if self.data is None else base.asarray(bare(self.array()))
+        return Block, (base, data, self.out_shape, self.shapes, self.legs, self.dtype)
 
     # ---- other ways to one ----
 

@@ -4,7 +4,9 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from nestgrad.errors import TraceError
 from nestgrad.levels.base import Coat
+from nestgrad.levels.traced.recording import recording_now
 from nestgrad.partials.blocks import Block
 from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.hooks import hooked
@@ -27,6 +29,11 @@ class Call:
     def __init__(
         self, source: Source, tensor: Any, index: Mapping[Any, Any], inside: Iterable[Hashable], seed: Any, attached: bool
     ) -> None:
+        if recording_now():
+            raise TraceError(
+                "backward: got a call in a function that is being traced; expected none, because what it gives would be a constant of the "
+                "program. Try nestgrad.func inside, as in func.hessian; or call backward outside"
+            )
         self.source, self.attached = source, attached
         self.graph = graph = Graph(source.base, inside)
         root = source.adopt(graph, tensor, index, attached)
@@ -60,15 +67,29 @@ def _found(attached: bool, graph: Graph, root: Ref, keys: tuple[Key, ...], symme
     base = graph.base
     owners = set(plan.owners).union([base.owner(p) for p in graph.values if not isinstance(p, Coat)])
     blocks = {}
+    b = base.dressed
+    of = {leaf: b.dtype(graph.values[leaf]) for key in plan.structures for leaf in set(key)}
     for key, structure in plan.structures.items():
-        data = numbers[key]
+        data, dtype = numbers[key], _widest(base, {of[leaf] for leaf in key})
+        if data is not None and b.dtype(data) != dtype:
+            data = b.cast(data, dtype)
         if data is not None and not isinstance(data, Coat):
             data = _alone(base, data, owners)
-        dtype = graph.base.dressed.dtype(graph.values[key[-1]]) if data is None else None
         blocks[key] = Block(
             base.dressed if isinstance(data, Coat) else base, data, structure.out_shape, structure.shapes, structure.legs, dtype
         )
     return blocks
+
+
+def _widest(base: Any, dtypes: set[Any]) -> Any:
+    """The dtype of a derivative by leaves of these."""
+    first, *others = dtypes
+    if not others:
+        return first
+    total = base.full((), 0.0, first)
+    for dtype in others:
+        total = base.add(total, base.full((), 0.0, dtype))
+    return base.dtype(total)
 
 
 def _alone(base: Any, data: Any, owners: set[Any]) -> Any:
