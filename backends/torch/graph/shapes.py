@@ -338,5 +338,9 @@ RULES: dict[str, Rule] = {
     "BlockDiagBackward0": _block_diag,
     "AsStridedBackward0": _as_strided,
 }
-"""Those of views are also the rules of their copies, as of ``view_copy``."""
-RULES |= {f"{name}_copy": rule for name, rule in RULES.items()}
+
+_VIEWS = ("View", "ReshapeAlias", "Alias", "LiftFresh", "Unsqueeze", "Permute", "T", "Transpose", "Diagonal", "Unfold", "Split",
+          "SplitWithSizes", "Unbind", "AsStrided")  # fmt: skip
+"""Views of which there are copies, as ``view_copy``."""
+RULES |= {f"{name}Backward0_copy": RULES[f"{name}Backward0"] for name in _VIEWS}
+RULES |= {f"SqueezeBackward{k}_copy": _reshape for k in range(3)}
