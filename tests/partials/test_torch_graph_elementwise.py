@@ -16,9 +16,11 @@ UNARY = {
     "atanh": (torch.atanh, -0.8, 0.8), "erf": (torch.erf, -1, 1), "erfc": (torch.erfc, -1, 1), "erfinv": (torch.erfinv, -0.8, 0.8),
     "erfcx": (torch.special.erfcx, -1, 1), "log_ndtr": (torch.special.log_ndtr, -1, 1), "ndtr": (torch.special.ndtr, -1, 1),
     "sinc": (torch.sinc, 0.2, 1.0), "lgamma": (torch.lgamma, 0.5, 2.0), "digamma": (torch.digamma, 0.5, 2.0),
-    "polygamma": (lambda x: torch.polygamma(1, x), 0.5, 2.0), "deg2rad": (torch.deg2rad, -1, 1), "rad2deg": (torch.rad2deg, -1, 1),
-    "logit": (torch.logit, 0.1, 0.9), "logit within": (lambda x: torch.logit(x, 0.3), 0.05, 0.95),
-    "entropy": (torch.special.entr, 0.3, 1.5), "frac": (torch.frac, 0.1, 0.9), "fmod number": (lambda x: torch.fmod(x, 0.3), 0.05, 0.28),
+    "polygamma": (lambda x: torch.polygamma(1, x), 0.5, 2.0), "mvlgamma": (lambda x: torch.mvlgamma(x, 3), 1.5, 3.0),
+    "ndtri": (torch.special.ndtri, 0.001, 0.999), "frexp": (lambda x: torch.frexp(x)[0], 1.1, 1.9), "angle": (torch.angle, 0.1, 1.0),
+    "deg2rad": (torch.deg2rad, -1, 1), "rad2deg": (torch.rad2deg, -1, 1), "logit": (torch.logit, 0.1, 0.9),
+    "logit within": (lambda x: torch.logit(x, 0.3), 0.05, 0.95), "entropy": (torch.special.entr, 0.3, 1.5),
+    "frac": (torch.frac, 0.1, 0.9), "fmod number": (lambda x: torch.fmod(x, 0.3), 0.05, 0.28),
     "remainder number": (lambda x: torch.remainder(x, -0.3), 0.05, 0.28), "floor": (torch.floor, 0.1, 0.9),
     "ceil": (torch.ceil, 0.1, 0.9), "trunc": (torch.trunc, 0.1, 0.9), "round": (torch.round, 0.1, 0.4),
     "round to decimals": (lambda x: x.round(decimals=1), 0.11, 0.14), "sign": (torch.sign, -1, 1), "sgn": (torch.sgn, -1, 1),
@@ -71,8 +73,8 @@ BINARY = {
     "maximum": (torch.maximum, -1, 1), "minimum": (torch.minimum, -1, 1), "fmax": (torch.fmax, -1, 1), "fmin": (torch.fmin, -1, 1),
     "fmod": (torch.fmod, 0.3, 2.0), "remainder": (torch.remainder, 0.3, 2.0), "copysign": (torch.copysign, -1, 1),
     "lerp": (lambda x, y: torch.lerp(x, y + 0 * x, 0.3), -1, 1), "where": (lambda x, y: torch.where(x > y, x * x, y * x), -1, 1),
-    "clamp_min": (torch.clamp_min, -1, 1), "clamp_max": (torch.clamp_max, -1, 1), "clamp above": (lambda x, y: x.clamp(max=y), -1, 1),
-    "clamp below": (lambda x, y: x.clamp(min=y), -1, 1),
+    "ldexp": (torch.ldexp, -1, 1), "clamp_min": (torch.clamp_min, -1, 1), "clamp_max": (torch.clamp_max, -1, 1),
+    "clamp above": (lambda x, y: x.clamp(max=y), -1, 1), "clamp below": (lambda x, y: x.clamp(min=y), -1, 1),
 }  # fmt: skip
 
 TERNARY = {
@@ -181,6 +183,24 @@ def test_numbers_do_not_change_a_dtype():
     y = reals().detach().float().requires_grad_()
     compare(lambda x: x * 2.5 + x / 3.0 + 0.1**x + torch.xlogy(x, 1.5), x, tolerance=1e-3)
     compare(lambda y: y * 2.5 + y / 3.0 + 0.1**y + torch.xlogy(y, 1.5), y, tolerance=1e-3)
+
+
+def test_ldexp_by_whole_numbers():
+    """torch's own gradient is 0 where they are negative."""
+    n = torch.tensor([1, -2, 3])
+    compare(lambda x: torch.ldexp(x, n).sin(), reals(2, 3), oracle=lambda x: (x * torch.tensor([2.0, 0.25, 8.0])).sin())
+
+
+def test_drawn_numbers_are_constants():
+    x = reals(2, 3, low=0.1, high=0.9)
+    torch.manual_seed(0)
+    drawn = torch.bernoulli(x) + torch.normal(x, 1.0) + (x * 1.0).uniform_() + F.dropout(x) + F.gumbel_softmax(x)
+    compare(lambda x: drawn * x, x)
+
+
+def test_quantised_numbers_pass_derivatives_on():
+    x = reals(2, 3).detach().float().requires_grad_()
+    compare(lambda x: torch.fake_quantize_per_tensor_affine(x * 1.5, 0.1, 0, -8, 8) * x, x, tolerance=1e-5)
 
 
 # recorded backward passes

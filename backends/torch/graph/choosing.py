@@ -24,6 +24,12 @@ def _nan_to_num(graph: Any, node: Node, inputs: Inputs) -> Any:
     return graph.apply("where", graph.data(node.saved("self").isfinite()), inputs[0], graph.unknown_value((), node.dtype))
 
 
+def _quantised(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """As if it had not been rounded, and constant where it was cut off."""
+    moved = graph.apply("add", inputs[0], graph.unknown_value((), node.dtype))
+    return graph.apply("where", graph.data(node.saved("mask")), moved, graph.unknown_value((), node.dtype)), None
+
+
 def _bound(value: Any) -> float | None:
     return None if value is None else float(value)
 
@@ -81,6 +87,7 @@ RULES: dict[str, Rule] = {
     "WhereBackward0": _where,
     "MaskedFillBackward0": _masked,
     "MaskedFillBackward1": _masked,
+    "FakeQuantizePerTensorAffineCachemaskBackward0": _quantised,
     "NanToNumBackward0": _nan_to_num,
     "ClampBackward0": _clamp_by,
     "ClampBackward1": _clamp,

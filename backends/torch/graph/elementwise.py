@@ -4,6 +4,7 @@ torch keeps the argument of most of them, and of some the answer. Numbers that i
 derivative reads them.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -147,6 +148,40 @@ def _entropy(graph: Any, node: Node, inputs: Inputs) -> Any:
     return graph.apply("neg", graph.apply("xlogy", x, x))
 
 
+def _multigamma(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """``sum lgamma(x - i / 2)``, and a constant."""
+    x = node.operand(0, "self")
+    out = graph.apply("lgamma", x)
+    for i in range(1, int(node.saved("p"))):
+        out = graph.apply("add", out, graph.apply("lgamma", graph.apply("sub", x, i / 2)))
+    return unmoved(graph, node, (out,))
+
+
+def _ndtri(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """By the inverse of the error function, of which the answer tells all derivatives, with the digits of both tails."""
+    y, root = node.saved("result"), math.sqrt(2.0)
+    turned = graph.apply("sub", graph.apply("scale", inputs[0], c=2.0), 1.0)
+    return graph.apply("scale", graph.answered("erfinv", turned, value=y / root), c=root)
+
+
+def _times_power_of_two(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """``x 2^y``, of which the answer tells all derivatives by ``y``."""
+    if not node.tracked(0):
+        y = graph.apply("add", inputs[1], graph.unknown_value(node.shape, node.dtype))
+        return graph.answered("exp2", y, value=node.saved("result"))
+    power = graph.apply("exp2", node.operand(1, "other"))
+    if not node.tracked(1):
+        return graph.apply("mul", inputs[0], power)
+    return graph.apply("mul", node.behind(0, lambda: node.saved("result") / torch.exp2(node.saved("other"))), power)
+
+
+def _mantissa(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """``x / 2^n``, and the whole ``n``, which is constant between its steps."""
+    n = node.saved("exponent")
+    power = torch.ldexp(torch.ones_like(n, dtype=node.dtype), -n)
+    return graph.apply("mul", inputs[0], graph.data(power)), None
+
+
 RULES: dict[str, Rule] = {
     # arithmetic
     "AddBackward0": _sum(1),
@@ -191,6 +226,7 @@ RULES: dict[str, Rule] = {
     "Logaddexp2Backward0": of_argument("logaddexp2", "self", "other"),
     "LogitBackward0": _logit,
     "SpecialEntrBackward0": _entropy,
+    "LdexpBackward0": _times_power_of_two,
     # circular and hyperbolic
     "TanBackward0": of_answer("tan"),
     "TanhBackward0": of_answer("tanh"),
@@ -210,7 +246,10 @@ RULES: dict[str, Rule] = {
     "LgammaBackward0": of_argument("lgamma", "self"),
     "DigammaBackward0": of_argument("digamma", "self"),
     "PolygammaBackward0": lambda graph, node, inputs: graph.apply("polygamma", node.operand(0, "self"), n=int(node.saved("n"))),
+    "MvlgammaBackward0": _multigamma,
+    "SpecialNdtriBackward0": _ndtri,
     # parts of numbers
+    "FrexpBackward0": _mantissa,
     "FracBackward0": unmoved,
     "FmodBackward0": unmoved,
     "FmodBackward1": _less_whole("trunc"),
@@ -218,5 +257,10 @@ RULES: dict[str, Rule] = {
     "RemainderBackward1": _less_whole("floor"),
     **{f"{name}Backward0": constant for name in ("Sign", "Sgn", "Floor", "Ceil", "Trunc", "Round")},
     "RoundBackward1": constant,
+    "AngleBackward0": constant,
+    # drawn numbers, whatever they are drawn by
+    **dict.fromkeys([f"{name}Backward0" for name in (
+        "Bernoulli", "Uniform", "Cauchy", "Exponential", "Geometric", "LogNormal", "Random", "Poisson")], constant),
+    **dict.fromkeys([f"NormalBackward{k}" for k in range(4)], constant),
 }  # fmt: skip
 """By the names of nodes."""
