@@ -34,7 +34,7 @@ def _each(op: Callable[[], Op], b: Any, n: int, xs: Sequence[Any], on: Sequence[
     return op().of(b)(*arguments, known if on[-1] else repeated(b, known, n), *params)
 
 
-GIVEN = Op(
+GIVEN: Op = Op(
     "given", ELEMENTWISE, ("x", "y"), (), (), (Rule(lambda b, g: g, (), lambda b: 1.0), None), None, True, Samples(()),
     native=Known(1), batched=partial(_each, lambda: GIVEN),
 )  # fmt: skip

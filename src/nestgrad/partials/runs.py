@@ -14,6 +14,9 @@ from nestgrad.levels.traced.program import Program
 from nestgrad.partials.independence import Label, shrunk, spread
 from nestgrad.partials.ways import Key, Terms, Way
 
+MOST = 1 << 24
+"""How many numbers one value may hold, for all directions at once."""
+
 Place = tuple[Any, ...]
 """What an axis of a result is: ``("label", label)``, ``("out", axis)``, ``("slot", k, axis)``, or ``()`` for one of size 1 that goes."""
 
@@ -54,28 +57,44 @@ class _Run:
 
     def numbers(self, keys: Sequence[tuple[Key, int]], values: Sequence[Any]) -> list[Any]:
         """See ``numbers`` above."""
-        way, b = self.way, self.b
+        way = self.way
         cuts = [Tape("entries", 0, records=False) for _ in way.cut]
         given = [self._cut(number, p, cuts) for number, p in enumerate(values)]
-        if self.terms.curve(way):
-            found = self._curve(given)
-            keys = [(key, len(key) - 1) for key, _ in keys]
-            batches: list[Tape | None] = [None] * len(way.forward)
-        else:
-            batches = [Tape("directions", 0, records=False) if self._size(k) > 1 else None for k in range(len(way.forward))]
-            if way.targets:
-                batches.append(Tape("rows", 0, records=False) if self._rows > 1 else None)
-            tapes = [Tape("forward", 0, records=False) for _ in way.forward]  # younger, so that tangents are batches
-            for k, leaf in enumerate(way.forward):
-                given[leaf] = self._moving(k, given[leaf], tapes[k], batches[k])
-            found = self._pulled(given, batches[-1]) if way.targets else list(self.program.run(b, given))
-            for tape in reversed(tapes):
-                found = [None if p is None else split(p, tape)[1] for p in found]
-        sizes = [label.size for label in way.cut]
-        sizes += [self._size(k) for k in range(len(way.forward))]
+        sizes = [label.size for label in way.cut] + [self._size(k) for k in range(len(way.forward))]
         sizes += [self._rows] if way.targets else []
-        raw = [None if p is None else self._raw(p, [*cuts, *batches], sizes) for p in found]
-        return [None if raw[k] is None else self._ordered(raw[k], key) for key, k in keys]
+        if self.terms.curve(way):
+            found = [self._raw(p, [*cuts, *[None] * len(way.forward)], sizes) for p in self._curve(given)]
+            keys = [(key, len(key) - 1) for key, _ in keys]
+        else:
+            found = self._in_parts(given, cuts, sizes)
+        return [None if found[k] is None else self._ordered(found[k], key) for key, k in keys]
+
+    def _in_parts(self, given: list[Any], cuts: list[Tape], sizes: list[int]) -> list[Any]:
+        """The results of all directions; a part of those in the first slot after another, if all at once would take too much memory."""
+        if not self.way.forward:
+            return self._pushed(given, cuts, sizes, None)
+        place = len(cuts)
+        most = max([1, *(prod(step.out.shape) for step in self.program.instructions if not step.op.results)])
+        n = max(1, min(sizes[place], MOST // (most * prod(sizes[:place] + sizes[place + 1 :]))))
+        if n == sizes[place]:
+            return self._pushed(given, cuts, sizes, None)
+        parts = []
+        for start in range(0, sizes[place], n):
+            part = slice(start, min(start + n, sizes[place]))
+            parts.append(self._pushed([*given], cuts, [*sizes[:place], part.stop - start, *sizes[place + 1 :]], part))
+        return [None if found[0] is None else self.b.concat(*found, axis=place) for found in zip(*parts, strict=True)]
+
+    def _pushed(self, given: list[Any], cuts: list[Tape], sizes: list[int], part: slice | None) -> list[Any]:
+        """The results of some directions in the first slot, and of all in the others: an axis for each batch, in front."""
+        way, place = self.way, len(cuts)
+        batches = [Tape("batch", 0, records=False) if n > 1 else None for n in sizes[place:]]
+        tapes = [Tape("forward", 0, records=False) for _ in way.forward]  # younger, so that tangents are batches
+        for k, leaf in enumerate(way.forward):
+            given[leaf] = self._moving(k, given[leaf], tapes[k], batches[k], None if k else part)
+        found = self._pulled(given, batches[-1]) if way.targets else list(self.program.run(self.b, given))
+        for tape in reversed(tapes):
+            found = [None if p is None else split(p, tape)[1] for p in found]
+        return [self._raw(p, [*cuts, *batches], sizes) for p in found]
 
     # seeds
 
@@ -114,11 +133,13 @@ class _Run:
         unit = self.base.reshape(unit, (size, *(n if axis in free else 1 for axis, n in enumerate(shape))))
         return self.base.broadcast_to(unit, (size, *shape))
 
-    def _moving(self, k: int, p: Any, tape: Tape, batch: Tape | None) -> Any:
-        """The leaf of a forward slot with the slot's directions as its tangent."""
+    def _moving(self, k: int, p: Any, tape: Tape, batch: Tape | None, part: slice | None) -> Any:
+        """The leaf of a forward slot with the slot's directions, or a part of them, as its tangent."""
         leaf = self.way.forward[k]
         seed = self._seed(self._shape(leaf), self._free(k), self.program.inputs[leaf].dtype)
-        return dual(tape, p, seed if batch is None else batched(batch, seed, self._size(k)))
+        if part is not None:
+            seed = self.b.getitem(seed, (part.start if batch is None else part,))
+        return dual(tape, p, seed if batch is None else batched(batch, seed, self.b.shape(seed)[0]))
 
     # ways
 
@@ -151,9 +172,10 @@ class _Run:
 
     def _raw(self, p: Any, tapes: Sequence[Tape | None], sizes: Sequence[int]) -> Any:
         """A result without its batches: an axis for each, in front."""
+        if p is None:
+            return None
         for tape, size in reversed([*zip(tapes, sizes, strict=True)]):
-            if tape is not None:
-                p = unbatch(self.b, p, tape, size, 0)
+            p = self.b.reshape(p, (1, *self.b.shape(p))) if tape is None else unbatch(self.b, p, tape, size, 0)
         return p
 
     def _ordered(self, p: Any, key: Key) -> Any:
