@@ -10,6 +10,7 @@ import torch
 
 from nestgrad.backends.torch.graph.reading import Node, Rule
 from nestgrad.backends.torch.graph.shapes import parted, reshaped
+from nestgrad.errors import UnsupportedNode
 
 Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
@@ -165,7 +166,27 @@ def _layer_norm(graph: Any, node: Node, inputs: Inputs) -> Any:
     return _shifted(graph, node, 2, sizes, _scale(graph, node, 1, sizes, normal.values))
 
 
+def _check_statistics(node: Node, axes: tuple[int, ...]) -> None:
+    """Check that a backward pass was given the mean and deviation of its operand, which nobody but torch itself makes sure of.
+
+    Raises:
+        UnsupportedNode: They are others.
+    """
+    x, mean, r = node.saved("input"), node.saved("mean"), node.saved("rstd")
+    variance = x.var(axes, correction=0, keepdim=True)
+    beside = r.reshape(variance.shape) ** -2 - variance  # the number that was added to all
+    small = 1e-3 * (variance + beside.abs())
+    own = ((x.mean(axes, keepdim=True) - mean.reshape(variance.shape)).abs() <= small.sqrt()).all()
+    own = own and ((beside - beside.flatten()[:1]).abs() <= small).all()
+    if node.tracked(2) or node.tracked(3) or not own:
+        raise UnsupportedNode(
+            f"backward: got {node.fn.name()} with a mean and deviation that are not its operand's; expected those that layer_norm found, "
+            "because derivatives go through them. Try torch.nn.functional.layer_norm and torch.autograd.grad with create_graph=True"
+        )
+
+
 def _layer_norm_back(graph: Any, node: Node, inputs: Inputs) -> Any:
+    _check_statistics(node, _layer_axes(node, len(node.saved("input").shape)))
     g, x, sizes = node.operand(0, "grad_out"), node.operand(1, "input"), tuple(node.saved("normalized_shape"))
     axes = _layer_axes(node, len(x.shape))
     normal = _Normal(graph, node, x, axes, node.saved("mean"), node.saved("rstd"))
