@@ -17,6 +17,7 @@ from typing import Any
 
 from nestgrad.errors import ArgumentError, RuleError, ShapeError
 from nestgrad.levels.base import Coat
+from nestgrad.ops.shapes import NUMBERS
 from nestgrad.partials.blocks import Block
 from nestgrad.partials.graph import CHANGE, Graph, Ref
 from nestgrad.partials.keys import placed
@@ -46,7 +47,7 @@ def refuse_dependent(name: str, graph: Graph, keys: Sequence[Hashable], tensors:
     for j, key in enumerate(keys):
         behind = graph.behind(graph[key]) if len(set(keys)) > 1 else set()
         for k, other in enumerate(keys):
-            if other != key and graph[other].number in behind:
+            if graph[other].number != graph[key].number and graph[other].number in behind:
                 raise ArgumentError(
                     f"{name}: got {told(tensors[j])} (variable {j}), which depends on {told(tensors[k])} (variable {k}): that both are "
                     "complete is unreachable during backpropagation; expected variables of which none depends on another. "
@@ -147,7 +148,7 @@ class _Hooks:
                 )
         tensor, base = answer[0], self.graph.base
         value = tensor.value if isinstance(tensor, Handle) and self.attached else tensor if self.attached else self.source.array(tensor)
-        if value is None or isinstance(value, (bool, int, float)):
+        if value is None or value.__class__ in NUMBERS:
             raise RuleError(f"hook: got {_what(tensor)} as the tensor that a hook returned; expected one like that which it was given")
         want = tuple(base.dressed.shape(given[0].value if isinstance(given[0], Handle) else given[0]))
         if (got := tuple(base.dressed.shape(value))) != want:
