@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from nestgrad.errors import ArgumentError, DTypeError, MissingPartial
+from nestgrad.errors import ArgumentError, DTypeError, GraphFreedError, MissingPartial, MutatedError, RuleError
 from nestgrad.partials import picture
 from nestgrad.partials.arguments import checked_flags, checked_groups, checked_order, checked_seed
 from nestgrad.partials.blocks import Block
@@ -96,8 +96,11 @@ class Controller:
 
     @property
     def compatible(self) -> bool:
-        """Whether all nodes of the graph have a rule."""
-        return not self._source.unsupported(self._tensor, self._rules)
+        """Whether all nodes of the graph have a rule, and are still there."""
+        try:
+            return not self._source.unsupported(self._tensor, self._rules)
+        except (GraphFreedError, MutatedError, RuleError):
+            return False
 
     # derivatives
 

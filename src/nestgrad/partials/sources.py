@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from nestgrad.errors import ArgumentError, LevelError, NotTrackedError, RuleError, TraceError
+from nestgrad.errors import ArgumentError, GraphFreedError, LevelError, MutatedError, NotTrackedError, RuleError, TraceError
 from nestgrad.levels.coats import bare, tied, within
 from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
 from nestgrad.levels.mixing import fitted, settle
@@ -166,7 +166,10 @@ class Levels(Source):
         return own.unsupported(tensor, index)
 
     def supports(self, tensor: Any, index: Mapping[Any, Any]) -> Callable[[Any], bool]:
-        lost = {name.partition(" (")[0] for name in self.unsupported(tensor, index)}
+        try:
+            lost = {name.partition(" (")[0] for name in self.unsupported(tensor, index)}
+        except (GraphFreedError, MutatedError):
+            lost = set()  # what is left of the graph is shown
         return lambda name: name not in lost
 
     def index(self) -> Mapping[Any, Any]:
