@@ -71,9 +71,11 @@ def _lines(f: Callable[[Any, int], Any]) -> Callable[[random.Random, Any, Any], 
 
 
 def _product(r: random.Random, a: Any, c: Any) -> Any:
-    if a.ndim and c.ndim and a.shape[-1] == c.shape[0 if c.ndim == 1 else -2]:
-        return a @ c
-    return a @ c.mT if a.ndim > 1 and c.ndim > 1 and a.shape[-1] == c.shape[-1] and _fits(a[..., 0, 0], c[..., 0, 0]) else None
+    if c.ndim == 1:
+        return a @ c if a.ndim and a.shape[-1] == c.shape[0] else None
+    if a.ndim < 2 or c.ndim < 2 or not _fits(a[..., 0, 0], c[..., 0, 0]):
+        return None
+    return a @ c if a.shape[-1] == c.shape[-2] else a @ c.mT if a.shape[-1] == c.shape[-1] else None
 
 
 def _reshaped(r: random.Random, a: Any, c: Any) -> Any:
@@ -135,7 +137,7 @@ def holds(seed: int) -> tuple[int, int]:
     """Check one program; how many labels it has, and how many are summed."""
     f = Draws(seed)
     program = func.trace(f)(*f.args)
-    numbers = range(len(f.args))
+    numbers = sorted(f.random.sample(range(len(f.args)), f.random.randint(1, len(f.args))))  # the others are data
     keys = [(i,) for i in numbers] + [tuple(sorted((k, f.random.choice(numbers)))) for k in numbers][:2]
     try:
         found = assert_labels_hold(program, f.args, keys, seed)
