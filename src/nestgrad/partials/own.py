@@ -18,6 +18,7 @@ from nestgrad.levels.reverse.backward import freed
 from nestgrad.levels.reverse.bundle import packed
 from nestgrad.levels.reverse.node import Node, Tracked
 from nestgrad.levels.traced.program import FIXED, ITEM, STOP, Program
+from nestgrad.ops import lanes
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.ops.table import ELEMENTWISE, TABLE, Kind, Op
@@ -104,7 +105,7 @@ def unsupported(x: "Tensor", rules: Mapping[str, Op] = TABLE) -> list[str]:
     return [*walk.missing]
 
 
-_STOPPED = Op("stopped", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples(()), native=lambda b: lambda x: x)
+_STOPPED = Op("stopped", Kind.CONSTANT, ("x",), (), (), (), None, False, Samples(()), native=lambda b: lambda x: x, lanes=lanes.each)
 """What ``detach`` makes of a value inside a program."""
 
 class _Walk:
