@@ -30,7 +30,9 @@ def reals(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> T
     return (made * (high - low) + low).requires_grad_()
 
 
-def compare(f: Callable[..., Any], *arguments: Any, orders: int = 3, tolerance: float = 1e-9, oracle: Callable[..., Any] | None = None) -> None:
+def compare(
+    f: Callable[..., Any], *arguments: Any, orders: int = 3, tolerance: float = 1e-9, oracle: Callable[..., Any] | None = None
+) -> None:
     """Assert that derivatives of the adopted graph of ``f(*arguments)`` are torch's.
 
     Args:

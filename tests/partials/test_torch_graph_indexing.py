@@ -113,8 +113,10 @@ def test_entries_put_into_an_array(name: str) -> None:
 
 @pytest.mark.parametrize("f", [
     lambda a: a.gather(0, torch.tensor([0, 0])), lambda a: a.gather(0, torch.tensor(0)), lambda a: a.index_select(0, at(0)),
-    lambda a: a.scatter(0, torch.tensor(0), a * a), lambda a: a.scatter_add(0, torch.tensor(0), a * a), lambda a: a.index_fill(0, at(0), 1.0),
-    lambda a: a.sort()[0], lambda a: a.median(), lambda a: a.cummax(0)[0], lambda a: a.topk(1)[0], lambda a: a[None][0], lambda a: a.take(at(0)),
+    lambda a: a.scatter(0, torch.tensor(0), a * a), lambda a: a.scatter_add(0, torch.tensor(0), a * a),
+    lambda a: a.index_fill(0, at(0), 1.0),
+    lambda a: a.sort()[0], lambda a: a.median(), lambda a: a.cummax(0)[0], lambda a: a.topk(1)[0], lambda a: a[None][0],
+    lambda a: a.take(at(0)),
     lambda a: a.index_add(0, at(0), a * a), lambda a: a.kthvalue(1)[0], lambda a: a[a > -5], lambda a: a.masked_select(a > -5),
 ])  # fmt: skip
 def test_numbers_as_arrays(f: Callable[[Tensor], Any]) -> None:

@@ -1,6 +1,7 @@
 """Nodes of products of torch's graph: their derivatives are torch's own, whichever factors are tracked."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_factors_need_not_be_contiguous() -> None:
 def test_a_network_of_linear_layers_has_the_derivatives_of_torch(activation: Callable[[torch.Tensor], torch.Tensor]) -> None:
     generator = torch.Generator().manual_seed(7)
     sizes = [3, 4, 4, 1]
-    layers = [torch.nn.Linear(n, m, dtype=torch.float64) for n, m in zip(sizes, sizes[1:], strict=False)]
+    layers = [torch.nn.Linear(n, m, dtype=torch.float64) for n, m in pairwise(sizes)]
     for layer in layers:
         for p in layer.parameters():
             p.data.copy_(torch.randn(p.shape, dtype=p.dtype, generator=generator))

@@ -86,7 +86,8 @@ def test_an_array_arranged_anew(name: str) -> None:
 @pytest.mark.parametrize("f", [
     lambda a: a.reshape(a.numel(), 1), lambda a: a.unsqueeze(0), lambda a: a.squeeze(), lambda a: a.flip(tuple(range(a.dim()))),
     lambda a: a.roll(1), lambda a: a.repeat(*[2] * max(a.dim(), 1)), lambda a: a.expand(2, *a.shape), lambda a: torch.stack([a, a * a]),
-    lambda a: torch.cat([a.unsqueeze(0), a.unsqueeze(0).exp()]), lambda a: a.reshape(-1).unfold(0, 1, 1) if a.dim() == 0 else a.unfold(1, 2, 1),
+    lambda a: torch.cat([a.unsqueeze(0), a.unsqueeze(0).exp()]),
+    lambda a: a.reshape(-1).unfold(0, 1, 1) if a.dim() == 0 else a.unfold(1, 2, 1),
     lambda a: a.unfold(0, 1, 1) if a.dim() == 0 else a, lambda a: a.unsqueeze(0).split(1), lambda a: a.unsqueeze(0).unbind(0),
 ])  # fmt: skip
 def test_numbers_and_arrays_without_entries(f: Callable[[Tensor], Any], x: Tensor) -> None:

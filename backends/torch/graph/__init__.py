@@ -11,9 +11,21 @@ from types import MappingProxyType
 import torch
 
 from nestgrad.backends.torch.graph import (
-    activations, attention, choosing, convolutions, elementwise, equations, indexing, layers, losses, products, reductions, shapes,
-    windows, writing,
-)  # fmt: skip
+    activations,
+    attention,
+    choosing,
+    convolutions,
+    elementwise,
+    equations,
+    indexing,
+    layers,
+    losses,
+    products,
+    reductions,
+    shapes,
+    windows,
+    writing,
+)
 from nestgrad.backends.torch.graph.mode import recording
 from nestgrad.backends.torch.graph.reading import Node, Rule
 from nestgrad.backends.torch.graph.walking import adopt, key, tracked, unsupported

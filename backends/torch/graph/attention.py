@@ -21,8 +21,8 @@ def _attention(graph: Any, node: Node, inputs: Inputs) -> Any:
     """
     if float(node.saved("dropout_p")) != 0.0:
         raise UnsupportedNode(
-            f"backward: got {node.fn.name()} with dropout_p={node.saved('dropout_p')}; expected 0, because the node does not keep which weights "
-            "were dropped. Try dropout_p=0.0, or dropout of the values"
+            f"backward: got {node.fn.name()} with dropout_p={node.saved('dropout_p')}; expected 0, because the node does not keep which "
+            "weights were dropped. Try dropout_p=0.0, or dropout of the values"
         )
     q, k, v = (node.operand(i, name) for i, name in enumerate(("query", "key", "value")))
     scale, mask = node.saved("scale"), node.saved("attn_mask")

@@ -18,7 +18,8 @@ def _transposed(graph: Any, x: Any) -> Any:
 
 def _equation(graph: Any, node: Node, matrix: Any, values: torch.Tensor) -> Any:
     """The solution for a matrix whose entries are ``values``, with the second operand as the right side: that which has this solution."""
-    left, result = node.saved("left"), node.saved("result")
+    left: bool = node.saved("left")
+    result: torch.Tensor = node.saved("result")
     vector = result.dim() == values.dim() - 1
 
     def given() -> torch.Tensor:

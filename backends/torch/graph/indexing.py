@@ -186,8 +186,8 @@ def _scatter_reduce(graph: Any, node: Node, inputs: Inputs) -> Any:
     """
     if node.saved("reduce") != "sum" or not node.saved("include_self"):
         raise UnsupportedNode(
-            f"backward: got ScatterReduceBackward0 with reduce={node.saved('reduce')!r}, include_self={node.saved('include_self')}; expected "
-            "'sum' with what stood there, because only that is linear. Try scatter_add, or another way to write it"
+            f"backward: got ScatterReduceBackward0 with reduce={node.saved('reduce')!r}, include_self={node.saved('include_self')}; "
+            "expected 'sum' with what stood there, because only that is linear. Try scatter_add, or another way to write it"
         )
     return _scatter_add(graph, node, inputs)
 
@@ -275,7 +275,7 @@ def _where(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 def _masked_select(graph: Any, node: Node, inputs: Inputs) -> Any:
     x, mask = inputs[0], node.saved("mask")
-    shape = tuple(torch.broadcast_shapes(x.shape, mask.shape))
+    shape = tuple(torch.logical_or(mask, mask.new_zeros(()).expand(x.shape)).shape)
     wide = x if x.shape == shape else graph.apply("broadcast_to", x, shape=shape)
     return rows(graph, _flat(graph, wide), _where(mask, shape))
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nestgrad.backends.torch.graph.reading import Node, Rule
-from nestgrad.backends.torch.graph.shapes import parted, reshaped
+from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
 
 Inputs = tuple[Any, ...]
@@ -73,7 +73,7 @@ def _glu_slope(graph: Any, node: Node, inputs: Inputs) -> Any:
     g, x = node.operand(0, "grad_output"), node.operand(1, "self")
     shape = node.shape
     axis = node.dim("dim", len(shape))
-    first, second = parted(graph, x, (shape[axis] // 2,) * 2, axis)
+    first, second = graph.split(x, (shape[axis] // 2,) * 2, axis)
     to_second = graph.apply("sigmoid_vjp", graph.apply("mul", g, first), second)
     return graph.apply("concat", graph.apply("gated", g, second, sign=1), to_second, axis=axis)
 

@@ -28,6 +28,12 @@ class Builder(Protocol):
     def apply(self, op: Any, *operands: Any, told: tuple[int, ...] | None = ..., **params: Any) -> Any:
         """An op of the table."""
 
+    def split(self, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+        """Parts along an axis."""
+
+    def unstack(self, x: Any, axis: int) -> tuple[Any, ...]:
+        """Slices along an axis."""
+
     def answered(self, op: str, *operands: Any, value: Any, **params: Any) -> Any:
         """An elementwise op of which the answer is known."""
 

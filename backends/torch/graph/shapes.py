@@ -1,4 +1,4 @@
-"""Nodes that arrange entries anew, repeat them, cut arrays into parts and put parts together. All of them are linear, and save no values."""
+"""Nodes that arrange entries anew, repeat them, cut arrays into parts and put parts together. They are linear, and save no values."""
 
 from math import prod
 from typing import Any
@@ -7,7 +7,6 @@ import torch
 
 from nestgrad.backends.torch.graph.reading import Node, Rule, lost, signed
 from nestgrad.errors import UnsupportedNode
-from nestgrad.ops.splitting import MOST, splitting, unstacking
 
 Inputs = tuple[Any, ...]
 
@@ -173,32 +172,15 @@ def _sizes(n: int, size: int) -> tuple[int, ...]:
 def _split(graph: Any, node: Node, inputs: Inputs) -> Any:
     x = inputs[0]
     axis = node.dim("dim", len(x.shape))
-    return parted(graph, x, _sizes(x.shape[axis], node.saved("split_size")), axis)
+    return graph.split(x, _sizes(x.shape[axis], node.saved("split_size")), axis)
 
 
 def _split_with_sizes(graph: Any, node: Node, inputs: Inputs) -> Any:
-    return parted(graph, inputs[0], tuple(node.saved("split_sizes")), node.dim("dim", len(inputs[0].shape)))
-
-
-def parted(graph: Any, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
-    """``x`` in parts along an axis; if these are many, in parts of parts."""
-    if len(sizes) <= MOST:
-        made: tuple[Any, ...] = graph.apply(splitting(len(sizes)), x, sizes=sizes, axis=axis)
-        for part, n in zip(made, sizes, strict=True):
-            part.shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
-        return made
-    step = -(-len(sizes) // MOST)
-    groups = [sizes[k : k + step] for k in range(0, len(sizes), step)]
-    wholes = parted(graph, x, tuple(map(sum, groups)), axis)
-    return tuple([part for whole, group in zip(wholes, groups, strict=True) for part in parted(graph, whole, group, axis)])
+    return graph.split(inputs[0], tuple(node.saved("split_sizes")), node.dim("dim", len(inputs[0].shape)))
 
 
 def _unbind(graph: Any, node: Node, inputs: Inputs) -> Any:
-    x, count = inputs[0], node.results
-    axis = node.dim("dim", len(x.shape))
-    if count <= MOST:
-        return graph.apply(unstacking(count), x, axis=axis)
-    return tuple([reshaped(graph, part, node.shape) for part in parted(graph, x, (1,) * count, axis)])
+    return graph.unstack(inputs[0], node.dim("dim", len(inputs[0].shape)))
 
 
 # parts together

@@ -40,8 +40,8 @@ def _depends(node: Node) -> bool:
     """Whether the cotangents that a node hands on depend on anything beside the one that it gets."""
     cotangent = torch.ones(node.shape, dtype=node.dtype, device=node.device, requires_grad=True)
     found = pulled(node, cotangent, recorded=True)
-    ahead = [x.grad_fn for x in found if x is not None and x.grad_fn is not None]
-    seen = set(ahead)
+    ahead: list[Any] = [x.grad_fn for x in found if x is not None and x.grad_fn is not None]
+    seen: set[Any] = set(ahead)
     while ahead:
         fn = ahead.pop()
         if not isinstance(fn, _NATIVE) or getattr(fn, "variable", cotangent) is not cotangent:

@@ -11,11 +11,12 @@ from functools import cache, partial
 from typing import Any
 
 from nestgrad.levels.coats import bare
-from nestgrad.levels.traced.program import Instruction, Program
+from nestgrad.levels.traced.program import Instruction, Program, Variable
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.batching import aligned, repeated
 from nestgrad.ops.samples import Samples
 from nestgrad.ops.table import ARGUMENTS, ELEMENTWISE, TABLE, Kind, Op, Rule
+from nestgrad.partials import parts
 
 
 @dataclass(frozen=True)
@@ -63,19 +64,43 @@ def answered(op: Op) -> Op:
 
 
 def unpinned(program: Program) -> Program:
-    """A program that no level runs over any more, with the known values in place of ops of which the answer is known."""
+    """A program that no level runs over any more, with the known values in place of ops of which the answer is known.
+
+    What is zero because a change is, is left out.
+    """
     new: dict[Any, Any] = {}
     steps = []
-    constants = [*program.constants]
+    zeros: set[Any] = set()
     for step in program.instructions:
         operands = tuple([new.get(a, a) for a in step.operands])
         if isinstance(step.op.native, Known):
             new[step.out] = operands[-1]
-        elif step.op is CHANGE:
-            constants.append((step.out, program.base.full(tuple(step.out.shape), 0.0, step.out.dtype)))
+        elif step.op is CHANGE or _vanishes(step.op, operands, zeros):
+            zeros.add(step.out)
+        elif (same := _same(step, operands, zeros)) is not None:
+            new[step.out] = same
         else:
             steps.append(Instruction(TABLE["add"] if step.op is MOVED else step.op, operands, step.params, step.out))
-    return program.rewritten(steps, [new.get(v, v) for v in program.outputs], constants)
+    made = [(v, program.base.full(tuple(v.shape), 0.0, v.dtype)) for v in zeros]
+    return program.rewritten(steps, [new.get(v, v) for v in program.outputs], [*program.constants, *made])
+
+
+def _vanishes(op: Op, operands: Sequence[Any], zeros: set[Any]) -> bool:
+    """Whether an op is zero since operands are."""
+    if not zeros or op.kind not in (Kind.LINEAR, Kind.BILINEAR):
+        return False
+    rules = op.rules * len(operands) if op.variadic else op.rules
+    found = [x in zeros for x, rule in zip(operands, rules, strict=False) if rule is not None]
+    return any(found) if op.kind is Kind.BILINEAR else all(found)
+
+
+def _same(step: Instruction, operands: Sequence[Any], zeros: set[Any]) -> Any:
+    """What a sum is, where zero is added to it; ``None`` where none is."""
+    if zeros and step.op is TABLE["add"]:
+        for x, y in (operands, operands[::-1]):
+            if y in zeros and isinstance(x, Variable) and x.shape == step.out.shape and x.dtype == step.out.dtype:
+                return x
+    return None
 
 
 class Ref:
@@ -176,6 +201,14 @@ class Graph:
             return tuple([Ref(first + k, None, told) for k in range(len(entry.results))])
         self._count += 1
         return Ref(first, None, told)
+
+    def split(self, x: Ref, sizes: tuple[int, ...], axis: int) -> tuple[Ref, ...]:
+        """``x`` in parts of these sizes along an axis. It knows its shape."""
+        return parts.split(self, x, sizes, axis)
+
+    def unstack(self, x: Ref, axis: int) -> tuple[Ref, ...]:
+        """The slices of ``x`` along an axis, without it. It knows its shape."""
+        return parts.unstack(self, x, axis)
 
     def answered(self, op: str | Op, *operands: Any, value: Any, **params: Any) -> Ref:
         """An elementwise op of which the graph kept the answer."""
