@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-NAMES = ("pinn", "per_op", "chain", "steps", "modes", "fields", "hessians", "checkpointing", "ops", "jit")
+NAMES = ("pinn", "per_op", "chain", "steps", "modes", "fields", "hessians", "partials", "checkpointing", "ops", "jit")
 
 
 def machine() -> str:

@@ -25,6 +25,7 @@ FIGURES = {
     ],
     "convnet": [("by all {} parameters with a vector", "Hessian of {} parameters", 1)],
     "attention": [("twenty keys, {} by", r"Hessian \({},", 1)],
+    "attention_partials": [("queries alone {} numbers are stored", "by X twice, stored: {} of", 1)],
     "double_pendulum": [
         ("a program of {} operations", "a program of {} operations", 1),
         ("their energy to {} J", "conserved to {};", 10),
