@@ -154,5 +154,6 @@ def test_labels_of_random_programs(seed):
 
 @pytest.mark.fuzz
 def test_labels_of_many_random_programs():
-    found = [holds(seed) for seed in range(4000)]
-    assert sum(n for n, _ in found) > 4000 and sum(n for _, n in found) > 1000
+    found = [holds(seed) for seed in range(2000)]
+    assert sum(n - summed for n, summed in found) > 300, "few outputs carry labels"
+    assert sum(summed for _, summed in found) > 1500, "few labels are summed"
