@@ -1,0 +1,145 @@
+"""What is kept alive, and for how long: no graph by results, no arrays by programs that are kept, nothing by cycles."""
+
+import gc
+import resource
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import nestgrad as ng
+from nestgrad.levels.coats import bare
+from nestgrad.partials.plans import _PLANS, MOST
+
+
+def levels(*arrays):
+    stack = ng.Autodiff(ng.NumpyBackend())
+    return [stack.tensor(array, requires_grad=True) for array in arrays]
+
+
+def foreign(*arrays):
+    return [torch.tensor(array, requires_grad=True) for array in arrays]
+
+
+both = pytest.mark.parametrize("leaves", [levels, foreign])
+
+
+@pytest.fixture(autouse=True)
+def without_collector():
+    """What goes, goes by counting references."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def storage(x):
+    """A weak reference to the array of a tensor."""
+    return weakref.ref(bare(x.value) if isinstance(x, ng.Tensor) else x)
+
+
+def graph(x, w):
+    """A function of each kind of op: elementwise, product, reduction, indices, softmax."""
+    h = (x @ w).tanh()
+    return (h.exp() * h).sum(0) + h[0] * x[:, 0].sum()
+
+
+@both
+def test_nothing_is_left_when_names_are_gone(leaves):
+    rng = np.random.default_rng(0)
+    for create_graph in (False, True) if leaves is levels else (False,):
+        for _ in range(3):
+            x, w = leaves(rng.normal(size=(4, 3)), rng.normal(size=(3, 2)))
+            out = graph(x, w)
+            controller = ng.backward(out, 2, crossings=True, create_graph=create_graph)
+            dead = [storage(t) for t in (x, w)] + [weakref.ref(t) for t in (x, w, out, controller)]
+            x.hgrad[1], controller.fetch_hgrad((x, w)), controller._repr_html_()
+            del x, w, out, controller
+            assert [ref() for ref in dead] == [None] * len(dead)
+
+
+@both
+def test_hgrad_outlives_graph_and_leaf_and_holds_neither(leaves):
+    (x,) = leaves(np.ones(3))
+    inside = x.sin()
+    controller = ng.backward(inside.exp(), 2)
+    hgrad, numbers = x.hgrad, x.hgrad[0].tolist()
+    dead = [weakref.ref(x), storage(x), storage(inside), weakref.ref(controller)]
+    del x, inside, controller
+    assert [ref() for ref in dead] == [None] * 4 and hgrad[0].tolist() == numbers
+
+
+@both
+def test_a_controller_with_another_tensor_lets_go_of_the_first(leaves):
+    x, y = leaves(np.ones(3), np.ones(3))
+    out = (x * x).sin()
+    controller = ng.Controller(out)
+    controller.require_grad_((x,))
+    controller.backward(2)
+    controller.tensor = y * y
+    dead = [weakref.ref(out), weakref.ref(x)]
+    del out, x
+    assert [ref() for ref in dead] == [None, None]
+
+
+@both
+def test_programs_that_are_kept_hold_no_array_of_a_graph(leaves):
+    rng = np.random.default_rng(1)
+    x, w = leaves(rng.normal(size=(40, 30)), rng.normal(size=(30, 20)))
+    h = (x @ w).tanh()
+    out = h.exp().sum() + torch_or(leaves, h)
+    ng.backward(out, 2)
+    assert len(_PLANS) > 0
+    dead = [storage(t) for t in (x, w, h)]
+    del x, w, h, out
+    assert [ref() for ref in dead] == [None] * 3
+
+
+def torch_or(leaves, h):
+    """A softmax, which saves its answer."""
+    return torch.softmax(h, 1)[0, 0] if leaves is foreign else ng.nn.softmax(h, 1)[0, 0]
+
+
+def test_positions_of_a_graph_are_not_kept_with_its_program():
+    x = torch.ones(50, 4, dtype=torch.float64, requires_grad=True)
+    positions = torch.randint(0, 50, (1000,))
+    ng.backward((x[positions] ** 2).sum() + torch.gather(x, 0, positions[:, None].repeat(1, 4)[:40]).sin().sum(), 2)
+    ref = weakref.ref(positions)
+    del positions, x
+    assert ref() is None
+
+
+def _megabytes():
+    """What the process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+@both
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
+def test_twelve_calls_hold_no_more_memory_than_four(leaves):
+    """Hessians of 31 MB, of which thoad keeps 732 MB after twelve."""
+    side = 2000
+    (x,) = leaves(np.linspace(0.0, 1.0, side))
+    for k in range(12):
+        out = (x * x).sum() ** 2
+        controller = ng.backward(out, 2)
+        dense = controller.fetch_hgrad((x, x))[0]
+        assert tuple(dense.shape) == (1, side, side) and x.hgrad.blocks[1].nbytes == 8 * side**2
+        del dense
+        if k == 3:
+            before = _megabytes()
+    assert _megabytes() - before < 80.0  # eight that stay are 250
+
+
+@both
+def test_so_many_kinds_of_graphs_are_kept_and_no_more(leaves):
+    (x,) = leaves(np.ones(2))
+    for k in range(MOST + 5):
+        out = x * x
+        for _ in range(k % 8):
+            out = out.sin()
+        ng.backward(out.reshape(-1, *(1,) * (k // 8)), 1)
+    assert len(_PLANS) == MOST
