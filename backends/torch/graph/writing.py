@@ -44,7 +44,7 @@ def _depends(node: Node) -> bool:
     seen: set[Any] = set(ahead)
     while ahead:
         fn = ahead.pop()
-        if not isinstance(fn, _NATIVE) or getattr(fn, "variable", cotangent) is not cotangent:
+        if type(fn) not in _NATIVE or getattr(fn, "variable", cotangent) is not cotangent:
             return True
         more = {parent for parent, _ in fn.next_functions if parent is not None} - seen
         seen |= more
@@ -52,7 +52,7 @@ def _depends(node: Node) -> bool:
     return False
 
 
-_NATIVE = tuple({found for found in vars(torch._C._functions).values() if isinstance(found, type)})
+_NATIVE = frozenset(found for found in vars(torch._C._functions).values() if isinstance(found, type))
 """The types of torch's own nodes."""
 
 
@@ -71,22 +71,51 @@ def _copy_slices(graph: Any, node: Node, inputs: Inputs) -> Any:
     probes = [pulled(node, v.reshape(shape)) for v in (torch.ones_like(line), line, mixed)]
     total = graph.unknown_value(shape, node.dtype)
     for x, *found in zip(inputs, *probes, strict=True):
-        if x is None:
-            continue
-        factor, place, check = (v.to(torch.float64).reshape(-1) for v in found)
-        there = factor.nonzero().reshape(-1)
-        factor, place, check = factor[there], place[there], check[there]
-        places = (place / factor).round().to(torch.int64) - 1
-        exact = torch.finfo(node.dtype).eps * 8
-        if not torch.allclose(factor * mixed[places.clamp(0, count - 1)], check, rtol=exact, atol=0.0):
-            raise _refused()
-        wide = x if x.shape == tuple(found[0].shape) else graph.apply("broadcast_to", x, shape=tuple(found[0].shape))
-        entries = graph.apply("getitem", reshaped(graph, wide, (prod(wide.shape),)), index=(there,), told=tuple(there.shape))
-        if bool((factor != 1.0).any()):
-            entries = graph.apply("mul", entries, graph.data(factor.to(node.dtype)))
-        put = graph.apply("put", entries, index=(places,), shape=(count,))
-        total = graph.apply("add", total, reshaped(graph, put, shape))
+        if x is not None:
+            factor, place, check = (v.to(torch.float64) for v in found)
+            places = torch.where(factor != 0.0, (place / factor).round().to(torch.int64) - 1, -1)
+            exact = torch.finfo(node.dtype).eps * 8
+            if not torch.allclose(factor * mixed[places.clamp(0, count - 1)], check, rtol=exact, atol=0.0):
+                raise _refused()
+            wide = x if x.shape == tuple(factor.shape) else graph.apply("broadcast_to", x, shape=tuple(factor.shape))
+            total = graph.apply("add", total, _placed(graph, wide, factor.to(node.dtype), places, shape))
     return total
+
+
+def _placed(graph: Any, x: Any, factor: Tensor, places: Tensor, shape: tuple[int, ...]) -> Any:
+    """The entries of ``x`` times factors, at places that count the entries of what has this shape; zeros elsewhere."""
+    kept = factor != 0.0
+    ones = bool((factor[kept] == 1.0).all())
+    if x.shape == shape and torch.equal(places[kept], torch.arange(places.numel(), device=places.device).reshape(shape)[kept]):
+        return graph.apply("where", graph.data(kept), x, 0.0) if ones else graph.apply("mul", x, graph.data(factor))
+    if not ones:
+        x = graph.apply("mul", x, graph.data(factor), told=x.shape)
+    index = _slices(places, shape) if bool(kept.all()) and places.numel() else None
+    if index is not None:
+        sizes = tuple([n for n in x.shape if n != 1])
+        return graph.apply("put", reshaped(graph, x, sizes), index=index, shape=shape)
+    there = kept.reshape(-1).nonzero().reshape(-1)
+    entries = graph.apply("getitem", reshaped(graph, x, (places.numel(),)), index=(there,))
+    put = graph.apply("put", entries, index=(places.reshape(-1)[there],), shape=(prod(shape),))
+    return reshaped(graph, put, shape)
+
+
+def _slices(places: Tensor, shape: tuple[int, ...]) -> tuple[int | slice, ...] | None:
+    """An index by numbers and slices at which these places are, if there is one."""
+    index: list[int | slice] = []
+    axes: list[int] = []
+    for coordinate in torch.unravel_index(places, shape):
+        changing = [k for k, n in enumerate(places.shape) if n > 1 and bool(coordinate.diff(dim=k).any())]
+        if not changing:
+            index.append(int(coordinate.reshape(-1)[0]))
+            continue
+        line = coordinate[tuple([slice(None) if k == changing[0] else 0 for k in range(places.dim())])]
+        start, step = int(line[0]), int(line[1] - line[0])
+        if len(changing) > 1 or step < 1 or bool((line.diff() != step).any()) or (axes and axes[-1] >= changing[0]):
+            return None
+        axes.append(changing[0])
+        index.append(slice(start, start + step * len(line), step))
+    return tuple(index) if axes == [k for k, n in enumerate(places.shape) if n > 1] else None
 
 
 def _refused() -> UnsupportedNode:
