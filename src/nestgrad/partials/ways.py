@@ -106,9 +106,13 @@ class Terms:
         """
         together: dict[Any, list[tuple[Key, Way]]] = {}
         for key in sorted(keys, key=len, reverse=True):
+            along = (key[0], self.forward(key)[0].cut)
+            if along in together and len(set(key)) == 1:  # lower orders are on the way to higher ones
+                together[along].append((key, self.forward(key)[0]))
+                continue
             way = self.best(key, symmetric)
-            if self.curve(way):
-                together.setdefault((key[0], way.cut), []).append((key, way))  # lower orders are on the way to higher ones
+            if len(key) > 1 and self.curve(way):
+                together[along] = [(key, way)]
                 continue
             together.setdefault((way.forward, way.cut, way.rest, bool(way.targets) or key, self._moving(key, way)), []).append((key, way))
         found: dict[Way, list[tuple[Key, int]]] = {}
