@@ -103,12 +103,14 @@ def torch_or(leaves, h):
 
 
 def test_positions_of_a_graph_are_not_kept_with_its_program():
-    x = torch.ones(50, 4, dtype=torch.float64, requires_grad=True)
-    positions = torch.randint(0, 50, (1000,))
-    ng.backward((x[positions] ** 2).sum() + torch.gather(x, 0, positions[:, None].repeat(1, 4)[:40]).sin().sum(), 2)
-    ref = weakref.ref(positions)
-    del positions, x
-    assert ref() is None
+    rng = np.random.default_rng(2)
+    arrays = [rng.integers(0, 50, 1000), rng.integers(0, 50, (40, 4)), rng.normal(size=(50, 4)), rng.normal(size=(40, 4))]
+    rows, places, start, factor = map(torch.from_numpy, arrays)  # which hold the arrays while their memory is held
+    x = start.requires_grad_()
+    ng.backward((x[rows] ** 2).sum() + (torch.gather(x, 0, places).sin() * factor).sum() + torch.index_select(x, 0, rows).exp().sum(), 2)
+    dead = [weakref.ref(array) for array in arrays]
+    del arrays, rows, places, start, factor, x
+    assert [ref() for ref in dead] == [None] * 4
 
 
 def _megabytes():
