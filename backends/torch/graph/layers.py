@@ -113,6 +113,8 @@ class _Normal:
         shape = tuple([1 if k in axes else n for k, n in enumerate(x.shape)])
         self.axes = axes
         mean, r = mean.to(node.dtype).reshape(shape), r.to(node.dtype).reshape(shape)
+        if x.known is not None and x.known.requires_grad and not mean.requires_grad:
+            mean, r = _tracked(x.known, axes, r)
         self.mean = graph.settled(graph.apply("mean", x, axes=axes, keepdims=True), mean)
         far = graph.apply("sub", x, self.mean)
         variance = graph.apply("mean", graph.apply("square", far), axes=axes, keepdims=True)
@@ -122,6 +124,13 @@ class _Normal:
     def pulled(self, graph: Any, g: Any) -> Any:
         """The cotangent of the operand from that of the values."""
         return graph.apply("mul", graph.apply("project", g, self.values, axes=self.axes, centred=True), self.r)
+
+
+def _tracked(x: Tensor, axes: tuple[int, ...], r: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean and the reciprocal of the deviation as functions of the operand; what was added to the variance follows from their values."""
+    mean = x.mean(axes, keepdim=True)
+    variance = (x - mean).square().mean(axes, keepdim=True)
+    return mean, torch.rsqrt(variance + (r ** -2 - variance).detach())
 
 
 class _Fixed:
