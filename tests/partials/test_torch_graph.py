@@ -276,6 +276,26 @@ def test_writes_into_what_nobody_saved():
     compare(f, x)
 
 
+COPIES = {
+    "clone": torch.clone, "product with 1": lambda u: u * 1, "sum with 0": lambda u: u.add(0.0), "running sum": lambda u: u.cumsum(0),
+    "expanded": lambda u: u.expand(2, 3).contiguous(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("f", COPIES.values(), ids=COPIES)
+@pytest.mark.parametrize("inside", [False, True], ids=["of a leaf", "inside"])
+def test_writes_that_are_not_recorded_count_from_then_on(f, inside):
+    """As derivatives of torch do: they are those of what was recorded, at the values that were there when it was."""
+
+    def g(x):
+        u = f(x.exp() if inside else x)
+        with torch.no_grad():
+            u.mul_(2.0)
+        return (u * u).sin() * u
+
+    compare(g, reals(3))
+
+
 def test_leaves_that_are_views_of_one_memory():
     whole = reals(4).detach()
     a, b = whole[:2].requires_grad_(), whole[2:].requires_grad_()

@@ -4,6 +4,7 @@ Without recursion, and each node once, so that graphs may be as deep and as much
 """
 
 from collections.abc import Hashable, Mapping
+from copy import copy
 from typing import Any
 
 import torch
@@ -71,10 +72,16 @@ def unsupported(x: torch.Tensor, index: Mapping[type, Rule]) -> list[str]:
 
 
 def _define(graph: Builder, node: Node, made: Any) -> None:
-    """The results of a node, of which some may be none."""
+    """The results of a node, of which some may be none.
+
+    One that is an operand is known by nobody yet: a copy may have been written into, where torch does not record.
+    """
     for nr, ref in enumerate(made if made.__class__ is tuple else (made,)):
         if ref is not None:
             shape, dtype = node.fact(nr)
+            if ref.known is not None and any(ref is x for x in node.inputs):
+                ref = copy(ref)
+                ref.known = None
             if ref.shape is None:
                 ref.shape = shape
             graph.define((node.fn, nr), ref, dtype)
