@@ -53,7 +53,8 @@ class Axes:
         op, operands, shape = step.op, step.operands, step.out.shape
         axes = [self.axes[a] if a.__class__ is Variable else () for a in operands]
         if op is ITEM or op is FIXED:
-            return tuple([own if own >= 0 else self._new((n,), True)[0] for own, n in zip(axes[0], shape, strict=True)])
+            several = axes[0] if len(axes[0]) == len(shape) else (-1,) * len(shape)
+            return tuple([own if own >= 0 else self._new((n,), True)[0] for own, n in zip(several, shape, strict=True)])
         if op is _RESHAPE and prod(shape):
             out = self._new(shape)
             self.classes.match([k for k in axes[0] if k >= 0], [k for k in out if k >= 0])
@@ -63,7 +64,8 @@ class Axes:
             arrays = [own for own in axes if own]
             if len(arrays) == 1 and operands[0].__class__ is Variable and operands[0].shape == shape:
                 return arrays[0]
-            if all(len(own) == len(shape) for own in arrays):
+            sizes = self.classes.sizes
+            if all(len(own) == len(shape) and all(k < 0 or sizes[k] == n for k, n in zip(own, shape, strict=True)) for own in arrays):
                 return tuple([self._joined(n, line) for n, *line in zip(shape, *arrays, strict=True)])
         return self._along(way, step, axes)
 
@@ -72,9 +74,8 @@ class Axes:
         classes, first = self.classes, -1
         for axis in line:
             if axis >= 0:
-                if classes.sizes[axis] != n:
-                    classes.kill(axis)
-                elif first < 0:
+                assert classes.sizes[axis] == n, f"axes of {classes.sizes[axis]} and of {n} entries go together"
+                if first < 0:
                     first = axis
                 elif axis != first:
                     classes.join(first, axis)
