@@ -226,6 +226,7 @@ IDLE = {
     errors.CoupledError: lambda x: (x[::-1] * x).backward(check_independent=True)[x],
     errors.GraphFreedError: lambda x: [(y := x.sin()).backward(retain_graph=False), y.wrt(x)],
     errors.UnsupportedNode: _adopted,
+    errors.MissingPartial: lambda x: ng.Controller(x.sin()).fetch_hgrad((x,)),
     errors.MutatedError: lambda x: [_write((pair := _shared(Autodiff(x.backend)))[0]), pair[1] + 1.0],
     errors.ImmutableError: lambda x: x.__setitem__(0, 1.0),
     errors.ConversionError: lambda x: float(x.sum()),
