@@ -15,6 +15,8 @@ from torch.autograd.functional import hessian
 import nestgrad as ng
 from benchmarks.partials_cases import Case
 
+MANY = 20_000
+"""First derivatives, of which a second ``jacrev`` would hold a pass each: with more it takes gigabytes, and is the slowest by far."""
 Key = tuple[int, ...]
 Dense = dict[Key, torch.Tensor | None]
 
@@ -176,7 +178,8 @@ def torch_func(case: Case) -> dict[str, Way]:
     """Compositions of ``jacfwd`` and ``jacrev``: by the leaves one by one, by all together, by one vector of all, under ``vmap``."""
     forward, reverse, order = torch.func.jacfwd, torch.func.jacrev, case.order
     kinds = {"jacfwd of jacrev": [reverse, *[forward] * (order - 1)], "jacfwd": [forward] * order}
-    if order <= 2:
+    rows_of_first = case.f(*case.leaves).numel() * sum(leaf.numel() for leaf in case.leaves)
+    if order == 1 or (order == 2 and rows_of_first <= MANY):
         kinds["jacrev"] = [reverse] * order
     leaves = tuple(leaf.detach() for leaf in case.leaves)
     ways = {}
