@@ -40,18 +40,16 @@ def _clamp(graph: Any, node: Node, inputs: Inputs) -> Any:
 
 def _clamp_by(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Between tensors. An entry on a bound is itself; where the bounds cross the upper one wins."""
-    x, lo, hi = node.operand(0, "self"), node.saved("min"), node.saved("max")
-    out = x
-    if lo is not None:
-        low = node.operand(1, "min")
-        out = graph.apply("where", graph.apply("lt", x, low), low, out)
-    if hi is not None:
-        high = node.operand(2, "max")
-        beyond = graph.apply("gt", x, high)
-        if lo is not None:
-            beyond = graph.apply("logical_or", beyond, graph.apply("gt", low, high))
-        out = graph.apply("where", beyond, high, out)
-    return out
+    x = node.operand(0, "self")
+    low = None if node.saved("min") is None else node.operand(1, "min")
+    high = None if node.saved("max") is None else node.operand(2, "max")
+    out = x if low is None else graph.apply("where", graph.apply("lt", x, low), low, x)
+    if high is None:
+        return out
+    beyond = graph.apply("gt", x, high)
+    if low is not None:
+        beyond = graph.apply("logical_or", beyond, graph.apply("gt", low, high))
+    return graph.apply("where", beyond, high, out)
 
 
 def _clamp_one(side: str, op: str) -> Rule:

@@ -12,6 +12,9 @@ import torch
 from nestgrad.backends.base import no_complex
 from nestgrad.errors import GraphFreedError, MutatedError
 
+TYPES: dict[str, Any] = vars(getattr(torch._C, "_functions"))  # noqa: B009
+"""The types of torch's own nodes, by their names."""
+
 
 class Builder(Protocol):
     """What a graph is written down with: ``nestgrad.partials.graph.Graph``."""
@@ -30,9 +33,11 @@ class Builder(Protocol):
 
     def split(self, x: Any, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
         """Parts along an axis."""
+        ...
 
     def unstack(self, x: Any, axis: int) -> tuple[Any, ...]:
         """Slices along an axis."""
+        ...
 
     def answered(self, op: str, *operands: Any, value: Any, **params: Any) -> Any:
         """An elementwise op of which the answer is known."""

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from nestgrad.backends.base import no_complex
-from nestgrad.backends.torch.graph.reading import Builder, Node, Rule
+from nestgrad.backends.torch.graph.reading import TYPES, Builder, Node, Rule
 from nestgrad.errors import UnsupportedNode
 
-LEAF: Any = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]
+LEAF: Any = TYPES["AccumulateGrad"]
+"""The type of the node that a leaf has."""
 
 
 def tracked(x: Any) -> bool:

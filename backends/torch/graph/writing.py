@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import TYPES, Node, Rule
 from nestgrad.backends.torch.graph.shapes import pulled, reshaped
 from nestgrad.errors import UnsupportedNode
 
@@ -52,7 +52,7 @@ def _depends(node: Node) -> bool:
     return False
 
 
-_NATIVE = frozenset(found for found in vars(torch._C._functions).values() if isinstance(found, type))
+_NATIVE = frozenset(found for found in TYPES.values() if isinstance(found, type))
 """The types of torch's own nodes."""
 
 
