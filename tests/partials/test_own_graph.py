@@ -239,6 +239,18 @@ def test_one_program_serves_graphs_that_differ_in_numbers() -> None:
     assert signature(f, POINT) != signature(f, np.ones(4))
 
 
+def test_parameters_cost_no_memory_beside_what_rules_read() -> None:
+    level = stack(1)
+    x = level.tensor(np.ones((4, 1000)), requires_grad=True)
+    index = np.array([0, 2, 3])
+    y = x[index]
+    assert y.value.node.params and level.tape.stats().bytes == index.nbytes
+    z = x.reshape(2, 2000).sum(axis=1)
+    assert z.value.node.params == ((1,), False) and level.tape.stats().bytes == index.nbytes
+    (z * z).sum().backward(retain_graph=False)
+    assert z.value.node.params == ()
+
+
 def test_single_precision_stays() -> None:
     x = ng.Autodiff(ng.NumpyBackend("float32")).tensor([0.1, 0.2], requires_grad=True)
     y = ((x + 1.0).tanh() * 2.0 + np.float32(1.0)).sum()
