@@ -49,7 +49,7 @@ def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
         given = [(j, g) for j, g in zip(depending, cotangents, strict=True) if g is not None]
         seeded = tuple(j for j, _ in given)
         both = [*inner, *(g for _, g in given)]
-        pullback, reached = program.derive(("reverse", tracked, seeded), lambda: _pullback(program, tracked, seeded, both))
+        pullback, reached = pulled_back(program, tracked, seeded, both)
         found = dict(zip(reached, invoke(b, pullback, both), strict=True))
         return [found.get(i) for i in tracked]
 
@@ -58,6 +58,16 @@ def _reverse(b: Any, program: Program, tape: Tape, values: Sequence[Any]) -> tup
     dressed = several("call", tape, [outs[j] for j in depending], shapes, parents, pull, (program, inner, tracked, depending))
     found = dict(zip(depending, dressed, strict=True))
     return tuple(found.get(j, out) for j, out in enumerate(outs))
+
+
+def pulled_back(
+    program: Program, wanted: tuple[int, ...], seeded: tuple[int, ...], examples: Sequence[Any]
+) -> tuple[Program, tuple[int, ...]]:
+    """What ``_pullback`` makes, once for each choice of inputs and outputs."""
+    made: tuple[Program, tuple[int, ...]] = program.derive(
+        ("reverse", wanted, seeded), lambda: _pullback(program, wanted, seeded, examples)
+    )
+    return made
 
 
 def _pullback(

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
-import torch
-
 from nestgrad.backends.torch.graph import (
     activations,
     attention,
@@ -26,11 +24,12 @@ from nestgrad.backends.torch.graph import (
     windows,
     writing,
 )
-from nestgrad.backends.torch.graph.mode import recording
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.calling import called
+from nestgrad.backends.torch.graph.mode import recording, stands_in
+from nestgrad.backends.torch.graph.reading import TYPES, Node, Rule
 from nestgrad.backends.torch.graph.walking import adopt, key, tracked, unsupported
 
-__all__ = ["RULES", "Node", "Rule", "adopt", "index", "key", "recording", "tracked", "unsupported"]
+__all__ = ["RULES", "Node", "Rule", "adopt", "called", "index", "key", "recording", "stands_in", "tracked", "unsupported"]
 
 RULES: dict[str, Rule] = {}
 """The rules of this package, by the names of the types of nodes."""
@@ -48,5 +47,4 @@ for _part in PARTS:
 @cache
 def index() -> Mapping[type, Rule]:
     """The rules by the types of nodes. Nodes that this torch does not have are left out."""
-    types = vars(torch._C._functions)
-    return MappingProxyType({types[name]: rule for name, rule in RULES.items() if name in types})
+    return MappingProxyType({TYPES[name]: rule for name, rule in RULES.items() if name in TYPES})

@@ -27,15 +27,20 @@ def _along(graph: Any, node: Node, op: str, *operands: Any, **params: Any) -> An
 # softmax
 
 
+def _log(p: Tensor) -> Tensor:
+    """The logarithm; where it is minus infinity, it is a constant."""
+    return torch.where(p == 0.0, -torch.inf, torch.log(torch.where(p == 0.0, 1.0, p))) if p.requires_grad else torch.log(p)
+
+
 def _softmax(graph: Any, node: Node, inputs: Inputs) -> Any:
-    return _along(graph, node, "softmax", node.behind(0, lambda: torch.log(node.saved("result"))))
+    return _along(graph, node, "softmax", node.behind(0, lambda: _log(node.saved("result"))))
 
 
 def _safe_softmax(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Softmax, but zeros along lines of which nothing is allowed."""
     result = node.saved("result").detach()
     some = (result != 0).any(node.dim("dim", result.dim()), keepdim=True) if result.dim() else result != 0
-    x = node.behind(0, lambda: torch.log(node.saved("result")))
+    x = node.behind(0, lambda: _log(node.saved("result")))
     if bool(some.all()):
         return _along(graph, node, "softmax", x)
     allowed = graph.data(some)
@@ -127,7 +132,7 @@ class _Normal:
 
 
 def _tracked(x: Tensor, axes: tuple[int, ...], r: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean and the reciprocal of the deviation as functions of the operand; what was added to the variance follows from their values."""
+    """The mean and the reciprocal of the deviation, of the operand. What was added to the variance follows from their values."""
     mean = x.mean(axes, keepdim=True)
     variance = (x - mean).square().mean(axes, keepdim=True)
     return mean, torch.rsqrt(variance + (r ** -2 - variance).detach())

@@ -7,6 +7,7 @@ while they are recorded; from the second time on the recorded program runs, opti
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from nestgrad.compiled.choice import chosen, compiler
 from nestgrad.errors import UnsupportedNode
 from nestgrad.levels.base import Coat
 from nestgrad.levels.coats import bare
-from nestgrad.levels.traced.call import invoke
+from nestgrad.levels.traced.call import invoke, pulled_back
 from nestgrad.levels.traced.program import Program, Variable
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.partials.graph import Graph, Ref, unpinned
@@ -82,7 +83,8 @@ class Plan:
         b = self.flat.base.dressed
         if any(isinstance(p, Coat) for p in values):
             return self._keyed(invoke(b, self.flat, values))
-        return self._keyed(self.flat.run(b, values) if attached else self.flat.evaluate(b, values))
+        graphs = self.flat.base.graphs
+        return self._keyed(graphs.called(self.flat, pulled_back, values) if attached and graphs else self.flat.evaluate(b, values))
 
     def _first(self, values: Sequence[Any], attached: bool) -> dict[Key, Any]:
         base = self.terms.program.base
@@ -97,7 +99,8 @@ class Plan:
                         made.append(p)
             return made
 
-        flat = recorded(base, "backward", [bare(p) for p in values], f)
+        with base.graphs.recording(False) if base.graphs else nullcontext():  # of the trace itself nothing is differentiated
+            flat = recorded(base, "backward", [bare(p) for p in values], f)
         flat = unpinned(flat)
         self._check(flat)
         self._note(flat)
