@@ -177,3 +177,24 @@ def test_there_is_no_hgrad_before_backward_nor_of_what_is_no_leaf(leaves):
             tensor.hdata  # noqa: B018
     ng.backward(u, 1)
     assert hasattr(x, "hgrad") and not hasattr(u, "hgrad")
+
+
+def test_a_transform_of_torch_is_told_that_graphs_have_numbers():
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+
+    def f(v):
+        ng.backward((v**3).sum(), 1)
+        return v.sum()
+
+    with pytest.raises(LevelError, match=r"a Tensor of shape \(\) inside a transform of torch.func.* Try it on the whole batch"):
+        torch.func.grad(f)(torch.ones(2))
+    out = (x**3).sum()
+    with pytest.raises(LevelError, match=r"inside a transform of torch.func"):
+        torch.func.vmap(lambda v: ng.backward(out, 1, gradient=v) and v)(torch.ones(2))
+
+
+@both
+def test_a_hook_is_a_function(leaves):
+    x, y, _ = leaves()
+    with pytest.raises(DTypeError, match="register_backward_hook: got an int as hook; expected a function"):
+        ng.Controller(x * y).register_backward_hook((x,), 3)

@@ -71,6 +71,17 @@ def test_hgrad_outlives_graph_and_leaf_and_holds_neither(leaves):
     assert [ref() for ref in dead] == [None] * 4 and hgrad[0].tolist() == numbers
 
 
+def test_a_graph_of_torch_that_results_hold_goes_when_they_are_cleared():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=(4, 3)), rng.normal(size=(3, 2))]
+    x, w = (torch.from_numpy(array).requires_grad_() for array in arrays)
+    controller = ng.backward(graph(x, w), 2, create_graph=True)
+    dead = [weakref.ref(array) for array in arrays]
+    controller.clear()
+    del arrays, x, w, controller
+    assert [ref() for ref in dead] == [None, None]
+
+
 @both
 def test_a_controller_with_another_tensor_lets_go_of_the_first(leaves):
     x, y = leaves(np.ones(3), np.ones(3))
@@ -121,19 +132,18 @@ def _megabytes():
 
 @both
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
-def test_twelve_calls_hold_no_more_memory_than_four(leaves):
+def test_twenty_calls_hold_no_more_memory_than_eight(leaves):
     """Hessians of 31 MB, of which thoad keeps 732 MB after twelve."""
-    side = 2000
+    side, held = 2000, []
     (x,) = leaves(np.linspace(0.0, 1.0, side))
-    for k in range(12):
+    for _ in range(20):
         out = (x * x).sum() ** 2
         controller = ng.backward(out, 2)
         dense = controller.fetch_hgrad((x, x))[0]
         assert tuple(dense.shape) == (1, side, side) and x.hgrad.blocks[1].nbytes == 8 * side**2
         del dense
-        if k == 3:
-            before = _megabytes()
-    assert _megabytes() - before < 80.0  # eight that stay are 250
+        held.append(_megabytes())
+    assert min(held[16:]) - min(held[4:8]) < 150.0  # what the system has not got back differs from call to call; twelve that stay are 375
 
 
 @both

@@ -90,7 +90,7 @@ class Controller:
     def index(self, rules: Mapping[Any, Any] | None) -> None:
         if rules is not None:
             if not isinstance(rules, Mapping):
-                raise DTypeError(f"index: got a {type(rules).__name__}; expected a mapping of rules, as Controller.index gives")
+                raise DTypeError(f"index: got {told(rules)}; expected a mapping of rules, as Controller.index gives")
             self._source.checked(rules)
         self._index = None if rules is None else dict(rules)
 
@@ -186,7 +186,7 @@ class Controller:
             ArgumentError: If a variable is none of the graph, or one depends on another.
         """
         if not callable(hook):
-            raise DTypeError(f"register_backward_hook: got a {type(hook).__name__} as hook; expected a function")
+            raise DTypeError(f"register_backward_hook: got {told(hook)} as hook; expected a function. Try lambda data, context: data")
         tensors = tuple(self._listed("register_backward_hook", variables))
         keys = tuple(self._inside("register_backward_hook", tensors, apart=True))
         for known in [names for names in self._hooks if Counter(names) == Counter(keys)]:
@@ -284,9 +284,12 @@ def backward(
         crossings: Mixed partial derivatives by all leaves, too, for ``fetch_hgrad``.
         groups: Mixed ones by the leaves of each group. Groups are disjoint.
         keep_batch: ``hgrad`` takes independent axes once: shape ``(numel(tensor), one axis per independent axis, the remaining axes of the
-            leaf once per order)``; an independent axis that the leaf does not have is of size 1.
-        keep_schwarz: Compute each order of differentiation by itself, where else one serves for all permutations.
-        create_graph: The results can be differentiated further: by torch, for a torch tensor; on older levels, for a Tensor.
+            leaf once per order)``; an independent axis that the leaf does not have is of size 1. An axis of the leaf that has size 1 itself
+            is among the remaining ones, since there is nothing to tell apart.
+        keep_schwarz: Compute each order of differentiation by itself, where else one serves for all permutations. It shows rules that are
+            not symmetric: of a key the last variable is differentiated by first.
+        create_graph: The results can be differentiated further: by torch, for a torch tensor; on older levels, for a Tensor. They then hold
+            the graph. Torch's holds its leaves, and these hold ``hgrad``, so that nothing of it goes before ``Controller.clear``.
 
     Returns:
         A controller, with ``fetch_hgrad`` for the mixed ones.

@@ -245,6 +245,7 @@ class Foreign(Source):
     __slots__ = ()
 
     def rooted(self, tensor: Any) -> None:
+        self._real(tensor)
         if not self.base.graphs.tracked(tensor) or self.base.graphs.key(tensor) is tensor:
             raise ArgumentError(
                 f"backward: got {told(tensor)} that no graph was recorded under; expected one that was computed from tensors that require "
@@ -287,6 +288,17 @@ class Foreign(Source):
                 )
             found[kind] = rule if built_in.get(kind) is rule else _Own(kind, rule)
         return found
+
+    def array(self, tensor: Any) -> Any:
+        self._real(tensor)
+        return super().array(tensor)
+
+    def _real(self, tensor: Any) -> None:
+        if not isinstance(tensor, Handle) and self.base.accepts(tensor) and self.base.graphs.stands_in(tensor):
+            raise LevelError(
+                f"backward: got {told(tensor)} inside a transform of torch.func, where it stands for other tensors; expected to be called "
+                "outside, because a graph is read with its numbers. Try it on the whole batch, of which samples are an independent axis"
+            )
 
     def seed(self, root: Any, gradient: Any, attached: bool) -> Any:
         if attached and not isinstance(gradient, Handle) and self.base.graphs.tracked(gradient):
