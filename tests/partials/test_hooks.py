@@ -253,6 +253,48 @@ def test_results_can_be_differentiated_further() -> None:
     np.testing.assert_allclose(torch.autograd.grad(t.hgrad[0].sum(), t)[0].numpy(), want)
 
 
+def test_the_output_itself_numbers_and_nothing_can_be_hooked() -> None:
+    level = ng.Autodiff(ng.NumpyBackend())
+    x = level.tensor(0.3, requires_grad=True)
+    y = x.exp() * x
+    controller = ng.Controller(y)
+    controller.register_backward_hook((y,), on_tensor(scaled(2.0)))
+    controller.backward(3)
+    np.testing.assert_allclose([float(array(x.hgrad[k]).sum()) for k in range(3)], [2.0 * np.exp(0.3) * (k + 1.3) for k in range(3)])
+    empty = level.tensor(np.ones((0, 3)), requires_grad=True)
+    u = empty.exp()
+    controller = ng.Controller(u * u)
+    controller.register_backward_hook((u, u), on_tensor(scaled(2.0)))
+    controller.backward(2)
+    assert empty.hgrad[1].shape == (0, 0, 3, 0, 3)
+
+
+def test_a_derivative_that_is_zero_can_become_another() -> None:
+    x = ng.Autodiff(ng.NumpyBackend()).tensor(X, requires_grad=True)
+    u = x.exp()
+    controller = ng.Controller(u.sum())
+    controller.register_backward_hook((u, u), on_tensor(lambda t: t + 1.0))
+    controller.backward(2)
+    e = np.exp(X)
+    np.testing.assert_allclose(array(x.hgrad[1])[0], np.diag(e + e * e))  # off the diagonal there is nothing for the hook to see
+
+
+def test_a_hook_may_write_into_what_it_gets() -> None:
+    def hook(data: Any, context: Any) -> Any:
+        data[0].mul_(2.0)
+        return data
+
+    x = torch.tensor(X, requires_grad=True)
+    u = x.exp()
+    controller = ng.Controller((u * u).sum())
+    controller.register_backward_hook((u,), hook)
+    controller.register_backward_hook((x,), hook)
+    controller.backward(2)
+    e = np.exp(2.0 * X)
+    np.testing.assert_allclose(array(x.hgrad[0])[0], 2.0 * 2.0 * 2.0 * e)
+    np.testing.assert_allclose(array(x.hgrad[1])[0], np.diag(2.0 * e + 2.0 * 2.0 * e))
+
+
 def test_variables_of_a_hook_are_independent() -> None:
     chain = Chain()
     controller = ng.Controller(chain.out)

@@ -6,7 +6,10 @@ one by Faà di Bruno's formula: they are the derivatives of ``P``, where ``P`` i
 hooked ones among them, and in place of ``U`` stands how ``U`` was computed.
 
 So variables are *expanded* one after the other, from the output to the leaves. A variable is complete when none that depends on it is still
-to be expanded, and it is expanded when all hooks on it have run.
+to be expanded, and it is expanded when all hooks on it have run. Of what a hook returns for the same variable twice, what flows on is the
+symmetric part; ``fetch_hgrad`` gives all of it.
+
+A hook gets what ``Block.batched`` gives: independent axes once, which ``indeps`` tells. What is zero off them stays zero.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -125,6 +128,10 @@ class _Hooks:
             context.setdefault(name[0] if isinstance(name, tuple) else name, set()).add(tensor)
         array, indeps = block.batched()
         _, _, slots = block.metadata(True)
+        stamp = None
+        if not isinstance(array, Coat):  # a hook may write into what it gets
+            array = self.graph.base.scale(array, 1.0)
+            stamp = self.graph.base.stamp(array)
         given = self.source.wrap(array), block.shapes, indeps, slots
         answer = f(given, context)
         if not isinstance(answer, (tuple, list)) or len(answer) != 4:
@@ -132,7 +139,7 @@ class _Hooks:
                 f"hook: got {_what(answer)} from the hook on {', '.join(map(told, tensors))}; expected the four things that it is given, "
                 "(tensor, shapes, indeps, vperm). Try return 2 * tensor, shapes, indeps, vperm"
             )
-        if answer[0] is given[0] and tuple(answer[1:]) == given[1:]:
+        if answer[0] is given[0] and tuple(answer[1:]) == given[1:] and not (stamp is not None and self.graph.base.changed(array, stamp)):
             made = block
         else:
             made = self._block(block, answer, given)
