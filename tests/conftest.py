@@ -11,6 +11,12 @@ from nestgrad.backends import NumpyBackend, TorchBackend
 from nestgrad.levels.reverse.node import Node
 
 
+def pytest_collection_finish() -> None:
+    """What the tests themselves are made of is millions of objects that stay: no collection is to look through them again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(params=["numpy", "torch"])
 def base(request: pytest.FixtureRequest) -> Any:
     """A base backend in float64."""
