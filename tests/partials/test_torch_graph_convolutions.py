@@ -119,6 +119,26 @@ def test_pooling_and_padding_have_the_derivatives_of_torch(name: str) -> None:
     compare(penalty(f, 0), a, orders=2)
 
 
+SIZES: dict[str, tuple[dict[str, Any], Tensor]] = {
+    "nearest line": ({"scale_factor": 2}, LINE),
+    "nearest image": ({"size": (5, 3)}, IMAGE),
+    "nearest cube": ({"scale_factor": (2, 1, 0.5)}, CUBE),
+    "exactly nearest image": ({"scale_factor": 1.5, "mode": "nearest-exact"}, IMAGE),
+    "linear": ({"size": 4, "mode": "linear"}, LINE),
+    "bilinear": ({"scale_factor": 1.5, "mode": "bilinear"}, IMAGE),
+    "bilinear from corner to corner": ({"size": (6, 3), "mode": "bilinear", "align_corners": True}, IMAGE),
+    "bicubic": ({"size": (5, 7), "mode": "bicubic"}, IMAGE),
+    "trilinear": ({"scale_factor": (1.5, 2, 1), "mode": "trilinear"}, CUBE),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_resizing_has_the_derivatives_of_torch(name: str) -> None:
+    how, a = SIZES[name]
+    compare(lambda a: F.interpolate(a * a, **how), a, orders=2)
+    compare(penalty(lambda a: F.interpolate(a, **how), 0), a, orders=2)
+
+
 def test_of_equal_entries_the_one_that_torch_took_has_the_slope() -> None:
     ties = torch.ones(1, 1, 4, 4, dtype=torch.float64, requires_grad=True)
     compare(lambda a: F.max_pool2d(a * a, 2), ties)

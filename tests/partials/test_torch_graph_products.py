@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from adopted import compare, compare_all, reals
+from adopted import Run, compare, compare_all, reals
 
 F = torch.nn.functional
 
@@ -88,6 +88,21 @@ def test_factors_need_not_be_contiguous() -> None:
     whole = x(4, 6)
     compare(lambda a: torch.mm(a[::2, 1:4], a[1::2, ::2].t()), whole)
     compare(lambda a: torch.mm(a.expand(3, 2), a.expand(3, 2).t()), x(1, 2))
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, float("inf")])
+def test_distances_between_rows(p: float) -> None:
+    arguments = x(2, 4, 3), x(5, 3, seed=1)
+    compare(
+        lambda a, b: torch.cdist(a, b, p), *arguments, oracle=lambda a, b: torch.linalg.vector_norm(a[..., None, :] - b, p, -1)
+    )  # fmt: skip
+
+
+def test_rows_that_are_equal_have_distance_0_and_no_slope() -> None:
+    a = x(3, 2)
+    y = torch.cdist(a, a)
+    (expected,) = torch.autograd.grad(y.sum(), a, retain_graph=True)
+    torch.testing.assert_close(Run(y, [a]).gradient(torch.ones_like(y))[0], expected)
 
 
 @pytest.mark.parametrize("activation", [torch.tanh, torch.sigmoid, F.softplus, F.gelu])

@@ -20,6 +20,7 @@ from nestgrad.backends.torch.graph import (
     losses,
     products,
     reductions,
+    resizing,
     shapes,
     windows,
     writing,
@@ -36,7 +37,7 @@ RULES: dict[str, Rule] = {}
 
 PARTS = (
     elementwise, activations, choosing, reductions, products, equations, shapes, indexing, writing, losses, layers, attention,
-    convolutions, windows,
+    convolutions, windows, resizing,
 )  # fmt: skip
 """The modules that hold them."""
 

@@ -1,9 +1,10 @@
-"""Nodes of products that sum: of matrices, vectors and stacks of these, with what is added to them; and of solved equations.
+"""Nodes of products that sum: of matrices, vectors and stacks of these, with what is added to them; and of distances between rows.
 
 torch saves each factor if the other one is tracked, which is when a derivative reads it.
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 from nestgrad.backends.torch.graph.elementwise import scaled
@@ -93,6 +94,20 @@ def _trilinear(graph: Any, node: Node, inputs: Inputs) -> Any:
     return graph.apply("einsum", *[node.operand(k, f"i{k + 1}") for k in range(3)], subscripts=subscripts)
 
 
+def _distances(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """The norm of the difference of each row of one array and each of another."""
+    x, y, p = node.operand(0, "x1"), node.operand(1, "x2"), float(node.saved("p"))
+    rows = graph.apply("reshape", x, shape=(*x.shape[:-1], 1, x.shape[-1]))
+    columns = graph.apply("reshape", y, shape=(*y.shape[:-2], 1, *y.shape[-2:]))
+    far = graph.apply("sub", rows, columns)
+    over = {"axes": (len(node.shape),), "keepdims": False}
+    if p == 0.0:  # how many entries differ
+        return graph.unknown_value(node.shape, node.dtype)
+    if p == inf:
+        return graph.apply("amax", graph.apply("abs", far), **over)
+    return graph.apply("norm", far, **over) if p == 2.0 else graph.apply("pnorm", far, p=p, **over)
+
+
 RULES: dict[str, Rule] = {
     "MmBackward0": _product("self", "mat2"),
     "BmmBackward0": _product("self", "mat2"),
@@ -106,4 +121,5 @@ RULES: dict[str, Rule] = {
     "BaddbmmBackward0": _baddbmm,
     "LinalgCrossBackward0": _cross,
     "TrilinearBackward0": _trilinear,
+    "CdistBackward0": _distances,
 }

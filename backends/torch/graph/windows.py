@@ -81,7 +81,7 @@ def _shares(node: Node, n: int, m: int) -> torch.Tensor:
     return inside.to(node.dtype) / inside.sum(1, keepdim=True)
 
 
-def _by_matrix(graph: Any, x: Any, axis: int, matrix: torch.Tensor) -> Any:
+def by_matrix(graph: Any, x: Any, axis: int, matrix: torch.Tensor) -> Any:
     """A matrix times the columns of ``x`` along an axis."""
     shape = x.shape
     apart = reshaped(graph, x, (*shape[: axis + 1], prod(shape[axis + 1 :])))
@@ -98,7 +98,7 @@ def _adaptive(rank: int, back: bool) -> Rule:
             return graph.unknown_value(shape, node.dtype)
         for axis in range(len(shape) - rank, len(shape)):
             n, m = x.shape[axis], shape[axis]
-            x = _by_matrix(graph, x, axis, _shares(node, m, n).T if back else _shares(node, n, m))
+            x = by_matrix(graph, x, axis, _shares(node, m, n).T if back else _shares(node, n, m))
         return x
 
     return rule
