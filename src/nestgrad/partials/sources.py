@@ -13,7 +13,7 @@ from nestgrad.levels.traced.wire import Wire
 from nestgrad.ops.table import TABLE, Op
 from nestgrad.partials import own
 from nestgrad.partials.graph import Graph, Ref
-from nestgrad.tensor.attached import PARTIALS
+from nestgrad.tensor.attached import attach, attached
 from nestgrad.tensor.handle import Handle, default_backend, make, real_only
 
 __all__ = ["Source", "source", "told"]
@@ -215,12 +215,10 @@ class Levels(Source):
         return _Tying(self.base, tracked.value, marks)
 
     def attach(self, key: Any, hgrad: Any) -> None:
-        PARTIALS.pop(key, None)
-        if hgrad is not None:
-            PARTIALS[key] = hgrad
+        attach(key, hgrad)
 
     def attached(self, key: Any) -> Any:
-        return PARTIALS.get(key)
+        return attached(key)
 
 
 class _Tying:
