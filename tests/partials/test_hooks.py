@@ -303,7 +303,7 @@ def test_variables_of_a_hook_are_independent() -> None:
             controller.register_backward_hook(pair, lambda data, context: data)
     with pytest.raises(ArgumentError, match="Cannot find node of"):
         controller.register_backward_hook((chain.out * 2.0,), lambda data, context: data)
-    with pytest.raises(DTypeError, match="got a int as hook; expected a function"):
+    with pytest.raises(DTypeError, match="got an int as hook; expected a function"):
         controller.register_backward_hook((chain.w,), 3)
 
 
