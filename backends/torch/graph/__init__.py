@@ -18,6 +18,8 @@ from nestgrad.backends.torch.graph import (
     indexing,
     layers,
     losses,
+    parts,
+    places,
     products,
     reductions,
     resizing,
@@ -36,8 +38,8 @@ RULES: dict[str, Rule] = {}
 """The rules of this package, by the names of the types of nodes."""
 
 PARTS = (
-    elementwise, activations, choosing, reductions, products, equations, shapes, indexing, writing, losses, layers, attention,
-    convolutions, windows, resizing,
+    elementwise, activations, choosing, reductions, products, equations, shapes, parts, places, indexing, writing, losses, layers,
+    attention, convolutions, windows, resizing,
 )  # fmt: skip
 """The modules that hold them."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from nestgrad.backends.torch.graph.elementwise import scaled
-from nestgrad.backends.torch.graph.indexing import along
+from nestgrad.backends.torch.graph.places import along
 from nestgrad.backends.torch.graph.reading import Node, Rule, signed
 from nestgrad.backends.torch.graph.shapes import reshaped
 

@@ -144,6 +144,15 @@ class Node:
             return value if self._attached else value.detach()
         return value
 
+    def pulled(self, cotangent: torch.Tensor, recorded: bool = False) -> tuple[Any, ...]:
+        """What the node makes of a cotangent for each operand. Of a linear operation that tells what it does not tell itself."""
+        try:
+            with torch.set_grad_enabled(recorded):
+                found = self.fn(cotangent)
+        except RuntimeError as error:
+            raise lost(self.fn, "what it needs", error) from error
+        return found if isinstance(found, tuple) else (found,)
+
     def dim(self, name: str, ndim: int) -> int:
         """A saved axis, counted from the first."""
         return signed(getattr(self.fn, f"_saved_{name}")) % max(ndim, 1)

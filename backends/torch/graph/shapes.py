@@ -1,11 +1,11 @@
-"""Nodes that arrange entries anew, repeat them, cut arrays into parts and put parts together. They are linear, and save no values."""
+"""Nodes that arrange entries anew, repeat them, and take windows of them. They are linear, and save no values."""
 
 from math import prod
 from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule, lost, signed
+from nestgrad.backends.torch.graph.reading import Node, Rule, signed
 from nestgrad.errors import UnsupportedNode
 
 Inputs = tuple[Any, ...]
@@ -14,16 +14,6 @@ Inputs = tuple[Any, ...]
 def reshaped(graph: Any, x: Any, shape: tuple[int, ...]) -> Any:
     """``x`` in another shape."""
     return x if x.shape == shape else graph.apply("reshape", x, shape=shape)
-
-
-def pulled(node: Node, cotangent: torch.Tensor, recorded: bool = False) -> tuple[Any, ...]:
-    """What a node makes of a cotangent for each of its operands. Of a linear operation that tells what the node itself does not."""
-    try:
-        with torch.set_grad_enabled(recorded):
-            found = node.fn(cotangent)
-    except RuntimeError as error:
-        raise lost(node.fn, "what it needs", error) from error
-    return found if isinstance(found, tuple) else (found,)
 
 
 def _reshape(graph: Any, node: Node, inputs: Inputs) -> Any:
@@ -161,50 +151,7 @@ def _unfold_back(graph: Any, node: Node, inputs: Inputs) -> Any:
     return _permuted(graph, put, _moved(rank, rank - 1, axis))
 
 
-# parts of arrays
-
-
-def _sizes(n: int, size: int) -> tuple[int, ...]:
-    """Of parts of one size, and of what is left."""
-    return tuple([min(size, n - start) for start in range(0, n, size)]) if n else (0,)
-
-
-def _split(graph: Any, node: Node, inputs: Inputs) -> Any:
-    x = inputs[0]
-    axis = node.dim("dim", len(x.shape))
-    return graph.split(x, _sizes(x.shape[axis], node.saved("split_size")), axis)
-
-
-def _split_with_sizes(graph: Any, node: Node, inputs: Inputs) -> Any:
-    return graph.split(inputs[0], tuple(node.saved("split_sizes")), node.dim("dim", len(inputs[0].shape)))
-
-
-def _unbind(graph: Any, node: Node, inputs: Inputs) -> Any:
-    return graph.unstack(inputs[0], node.dim("dim", len(inputs[0].shape)))
-
-
-# parts together
-
-
-def _cat(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """What is not tracked is unknown; how large it is tells the node, which gives each operand its part of a cotangent."""
-    shape = node.shape
-    axis = node.dim("dim", len(shape))
-    parts = list(inputs)
-    if None in parts:
-        cotangents = pulled(node, torch.zeros((), dtype=node.dtype, device=node.device).expand(shape))
-        for k, cotangent in enumerate(cotangents):
-            if parts[k] is None:
-                parts[k] = graph.unknown_value(tuple(cotangent.shape), node.dtype)
-    parts = [part for part in parts if len(part.shape) == len(shape)]  # an empty vector is nothing beside arrays of more axes
-    return graph.apply("concat", *parts, axis=axis)
-
-
-def _stack(graph: Any, node: Node, inputs: Inputs) -> Any:
-    shape = node.shape
-    axis = node.dim("dim", len(shape))
-    item = (*shape[:axis], *shape[axis + 1 :])
-    return graph.apply("stack", *[graph.unknown_value(item, node.dtype) if x is None else x for x in inputs], axis=axis)
+# channels and pixels
 
 
 def _pixels(up: bool) -> Rule:
@@ -233,21 +180,6 @@ def _channel_shuffle(graph: Any, node: Node, inputs: Inputs) -> Any:
     return reshaped(graph, _swapped(graph, apart, 1, 2), node.shape)
 
 
-def _block_diag(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """Each matrix among zeros; a vector is a row, and a number a matrix of one entry."""
-    cotangents = pulled(node, torch.zeros(node.shape, dtype=node.dtype, device=node.device))  # as large as what is not tracked
-    total, row, column = None, 0, 0
-    for x, cotangent in zip(inputs, cotangents, strict=True):
-        shape = tuple(cotangent.shape)
-        height, width = ((1,) * (2 - len(shape))) + shape
-        matrix = reshaped(graph, graph.unknown_value(shape, node.dtype) if x is None else x, (height, width))
-        widths = ((row, node.shape[0] - row - height), (column, node.shape[1] - column - width))
-        placed = graph.apply("pad", matrix, widths=widths)
-        total = placed if total is None else graph.apply("add", total, placed)
-        row, column = row + height, column + width
-    return total
-
-
 # strides
 
 
@@ -266,7 +198,7 @@ def _as_strided(graph: Any, node: Node, inputs: Inputs) -> Any:
     fits = not places.numel() or int(places.max()) < prod(x.shape)
     if fits:
         expected = torch.zeros(prod(x.shape), dtype=node.dtype, device=node.device).index_add_(0, places.reshape(-1), probe.reshape(-1))
-        (found,) = pulled(node, probe)
+        (found,) = node.pulled(probe)
         fits = torch.equal(found, expected.reshape(x.shape))
     if not fits:
         raise UnsupportedNode(
@@ -306,23 +238,14 @@ RULES: dict[str, Rule] = {
     "TraceBackward0": _trace,
     "UnfoldBackward0": _unfold,
     "UnfoldBackwardBackward0": _unfold_back,
-    "SplitBackward0": _split,
-    "UnsafeSplitBackward0": _split,
-    "ChunkBackward0": _split,
-    "SplitWithSizesBackward0": _split_with_sizes,
-    "UnsafeSplitWithSizesBackward0": _split_with_sizes,
-    "UnbindBackward0": _unbind,
-    "CatBackward0": _cat,
-    "StackBackward0": _stack,
     "PixelShuffleBackward0": _pixels(True),
     "PixelUnshuffleBackward0": _pixels(False),
     "ChannelShuffleBackward0": _channel_shuffle,
-    "BlockDiagBackward0": _block_diag,
     "AsStridedBackward0": _as_strided,
 }
 
-_VIEWS = ("View", "ReshapeAlias", "Alias", "LiftFresh", "Unsqueeze", "Permute", "T", "Transpose", "Diagonal", "Unfold", "Split",
-          "SplitWithSizes", "Unbind", "AsStrided")  # fmt: skip
+_VIEWS = ("View", "ReshapeAlias", "Alias", "LiftFresh", "Unsqueeze", "Permute", "T", "Transpose", "Diagonal", "Unfold",
+          "AsStrided")  # fmt: skip
 """Views of which there are copies, as ``view_copy``."""
 RULES |= {f"{name}Backward0_copy": RULES[f"{name}Backward0"] for name in _VIEWS}
 RULES |= {f"SqueezeBackward{k}_copy": _reshape for k in range(3)}

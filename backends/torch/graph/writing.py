@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from nestgrad.backends.torch.graph.reading import TYPES, Node, Rule
-from nestgrad.backends.torch.graph.shapes import pulled, reshaped
+from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
 
 Inputs = tuple[Any, ...]
@@ -39,7 +39,7 @@ def _nothing(graph: Any, node: Node, inputs: Inputs) -> Any:
 def _depends(node: Node) -> bool:
     """Whether the cotangents that a node hands on depend on anything beside the one that it gets."""
     cotangent = torch.ones(node.shape, dtype=node.dtype, device=node.device, requires_grad=True)
-    found = pulled(node, cotangent, recorded=True)
+    found = node.pulled(cotangent, recorded=True)
     ahead: list[Any] = [x.grad_fn for x in found if x is not None and x.grad_fn is not None]
     seen: set[Any] = set(ahead)
     while ahead:
@@ -68,7 +68,7 @@ def _copy_slices(graph: Any, node: Node, inputs: Inputs) -> Any:
         raise _refused()
     line = torch.arange(1.0, count + 1.0, dtype=torch.float64, device=node.device)
     mixed = torch.rand(count, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).to(node.device) + 1.0
-    probes = [pulled(node, v.reshape(shape)) for v in (torch.ones_like(line), line, mixed)]
+    probes = [node.pulled(v.reshape(shape)) for v in (torch.ones_like(line), line, mixed)]
     total = graph.unknown_value(shape, node.dtype)
     for x, *found in zip(inputs, *probes, strict=True):
         if x is not None:
