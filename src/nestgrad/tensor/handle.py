@@ -62,8 +62,8 @@ def make(b: Any, value: Any, marks: Marks) -> "Tensor":
 
 def default_backend(like: Any = None) -> Any:
     """The backend for data that comes without one: PyTorch's for its tensors, NumPy's for all else."""
-    torch = sys.modules.get("torch")  # if there is a tensor of it, it is there
-    if torch is not None and isinstance(like, getattr(torch, "Tensor", ())):
+    theirs: Any = getattr(sys.modules.get("torch"), "Tensor", None)  # if there is a tensor of it, it is there
+    if theirs is not None and isinstance(like, theirs):
         return _backend("torch", str(like.device), like.dtype if like.dtype.is_floating_point else None)
     return _backend("numpy")
 
