@@ -4,7 +4,7 @@
 each slot's. The dense array is made when it is asked for, and not kept: it may be millions of times as large.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import prod
@@ -17,7 +17,7 @@ from nestgrad.levels.coats import bare
 from nestgrad.partials.packing import packed, unpacked
 from nestgrad.partials.structure import Leg, Shape, Structure, structure
 
-__all__ = ["Block", "Leg", "added"]
+__all__ = ["Block", "Leg"]
 
 Indeps = tuple[tuple[int | None, ...], ...]
 """For each slot, which axis of its leaf each independent axis is, or ``None``."""
@@ -139,18 +139,6 @@ class Block:
         made = structure(tuple(out_shape), (tuple(shape),) * order, tuple(legs)).uniform()
         return cls(base, unpacked(base, numbers, made), made.out_shape, made.shapes, made.legs)
 
-    def with_data(self, data: Any) -> "Block":
-        """The same entries with other numbers.
-
-        Raises:
-            ShapeError: If ``data`` is of another shape.
-        """
-        return Block(self.base, data, self.out_shape, self.shapes, self.legs, self.dtype)
-
-    def mapped(self, f: Callable[[Any], Any]) -> "Block":
-        """``with_data(f(array()))``."""
-        return self.with_data(f(self.array()))
-
     # ---- facts ----
 
     @property
@@ -167,8 +155,6 @@ class Block:
     def size(self) -> int:
         """How many numbers are stored."""
         return 0 if self.data is None else self.structure.size
-
-    nnz = size
 
     @property
     def dense_size(self) -> int:
@@ -298,24 +284,6 @@ class Block:
 def _metadata(made: Structure, keep_batch: bool) -> tuple[tuple[Shape, ...], Indeps, tuple[int, ...]]:
     found = made.indeps if keep_batch else tuple([(None,) * len(axes) for axes in made.indeps])
     return made.shapes, found, tuple(range(made.order))
-
-
-def added(x: Block, y: Block) -> Block:
-    """The sum of two derivatives, with the legs that both have; what one of them has alone is spread.
-
-    Raises:
-        ShapeError: If they are of different outputs or leaves.
-    """
-    if (x.out_shape, x.shapes) != (y.out_shape, y.shapes):
-        raise ShapeError(
-            f"added: got {x} and {y}; expected the same shapes of output and slots, because entry is added to entry. Try permuted, for "
-            "other orders of the slots"
-        )
-    if x.is_zero or y.is_zero:
-        return y if x.is_zero else x
-    both = x.structure.met(y.structure)
-    data = x.base.add(x.loosened(both).array(), y.loosened(both).array())
-    return Block(x.base, data, both.out_shape, both.shapes, both.legs)
 
 
 def _expect(name: str, base: Any, array: Any, shape: Shape, made: Structure) -> None:

@@ -7,7 +7,6 @@ position. Such axes are stored once. All other axes are the *rest*.
 What is stored has an axis for each leg, then the rest of the output's axes, then the rest of each slot's.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
@@ -157,18 +156,6 @@ class Structure:
         here = {axes: number for number, axes in enumerate(self.axes) if number >= len(self.legs)}
         rest = [here[((back[place], axis),)] for ((place, axis), *_) in found.axes[len(legs) :]]
         return found, (*range(len(legs)), *rest)
-
-    def met(self, other: "Structure") -> "Structure":
-        """What both have: the finest structure that holds the entries of either."""
-        return structure(self.out_shape, self.shapes, tuple(self._shared(other)))
-
-    def _shared(self, other: "Structure") -> Iterator[Leg]:
-        for mine in self.legs:
-            for theirs in other.legs:
-                out = mine.out if mine.out == theirs.out else None
-                slots = tuple([a if a == b else None for a, b in zip(mine.slots, theirs.slots, strict=True)])
-                if mine == theirs or any(axis is not None for axis in slots):
-                    yield Leg(mine.size, out, slots)
 
     def uniform(self) -> "Structure":
         """With those legs alone that have the same axis of all slots, or an axis of none."""
