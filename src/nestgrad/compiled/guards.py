@@ -203,7 +203,8 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
                 if not attribute.startswith("__") and not isinstance(held, ModuleType):
                     yield f"{x.__name__}.{attribute}", partial(x.__dict__.__getitem__, attribute)
     if _users(x):
-        for attribute in tuple(getattr(x, "__dict__", ())):
+        own: Any = getattr(x, "__dict__", ())
+        for attribute in tuple(own):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
         for cls in type(x).__mro__:
             if not _library(cls.__module__):
