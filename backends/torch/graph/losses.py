@@ -135,7 +135,7 @@ def _classes(node: Node, rank: int) -> tuple[Tensor, Tensor, int]:
     weight = node.saved("weight")
     share = counted.to(node.dtype) if weight is None else torch.where(counted, weight[target], 0.0)
     if node.saved("reduction") == _MEAN:
-        share = share / share.sum().clamp_min(torch.finfo(share.dtype).tiny)  # of nothing that counts: derivatives are zero
+        share = share / torch.where(counted.any(), share.sum(), 1.0)  # of nothing that counts: derivatives are zero
     return target.unsqueeze(axis), -share, axis
 
 

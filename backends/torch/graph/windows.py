@@ -52,14 +52,21 @@ def _max_pool_back(rank: int) -> Rule:
 
 
 def _windows(node: Node) -> dict[str, Any]:
-    sizes = tuple(node.saved("kernel_size"))
+    """How windows lie. One number stands for all axes, and none is told of what is as it is by default."""
+    d = 3 if "3D" in node.fn.name() else 2
+
+    def each(name: str) -> tuple[int, ...]:
+        given = tuple(node.saved(name))
+        return given * d if len(given) == 1 else given
+
+    sizes, divisor = each("kernel_size"), node.saved("divisor_override")
     return {
         "sizes": sizes,
-        "strides": tuple(node.saved("stride")) or sizes,
-        "padding": tuple(node.saved("padding")),
+        "strides": each("stride") or sizes,
+        "padding": each("padding"),
         "ceil": bool(node.saved("ceil_mode")),
         "padded": bool(node.saved("count_include_pad")),
-        "divisor": node.saved("divisor_override"),
+        "divisor": None if divisor is None else signed(divisor),
     }
 
 
