@@ -1,11 +1,12 @@
 """Whether torch records what is computed of its tensors, and whether it has numbers for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch._C._functorch import is_functorch_wrapped_tensor
+
+_wrapped: Callable[[torch.Tensor], bool] = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 @contextmanager
@@ -20,4 +21,4 @@ def recording(attached: bool) -> Iterator[None]:
 
 def stands_in(x: Any) -> bool:
     """Whether ``x`` stands for other tensors while one of torch's transforms of functions runs."""
-    return isinstance(x, torch.Tensor) and bool(is_functorch_wrapped_tensor(x))
+    return isinstance(x, torch.Tensor) and _wrapped(x)
