@@ -79,7 +79,8 @@ class Tracked(Coat):
         if not edges:
             return out
         if op.results:
-            shared, n = make(op, (), tuple(edges), False, params), len(out)  # raw=False: bundles are added by the backend over dressed values
+            # raw=False: bundles are added by the backend over dressed values
+            shared, n = make(op, (), tuple(edges), False, params), len(out)
             return tuple(
                 v if name in op.fixed else fanned(tape, op, shared, k, n, v, tuple(b.shape(v)))
                 for k, (name, v) in enumerate(zip(op.results, out, strict=True))
@@ -96,7 +97,11 @@ def tracked(tape: Tape, value: Any, node: Node) -> Tracked:
 
 
 def make(
-    op: Op | str, shape: tuple[int, ...], edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...], raw: bool = True, params: tuple[Any, ...] = ()
+    op: Op | str,
+    shape: tuple[int, ...],
+    edges: tuple[tuple[Node, Any, tuple[Any, ...]], ...],
+    raw: bool = True,
+    params: tuple[Any, ...] = (),
 ) -> Node:
     """A node after the parents of its edges."""
     node = Node()

@@ -43,7 +43,8 @@ def several(
     """
     made = Op(name, SPECIAL, ("xs",), (), (), (None,), None, False, Samples(()))
     # raw=False: bundles are added by the backend over dressed values
-    shared = make(made, (), tuple((parent, _pulled, (pull, k, len(parents), parent.shape)) for k, parent in enumerate(parents)), False, params)
+    edges = tuple((parent, _pulled, (pull, k, len(parents), parent.shape)) for k, parent in enumerate(parents))
+    shared = make(made, (), edges, False, params)
     n = len(values)
     return [fanned(tape, made, shared, k, n, value, tuple(shape)) for k, (value, shape) in enumerate(zip(values, shapes, strict=True))]
 

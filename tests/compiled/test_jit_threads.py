@@ -86,7 +86,7 @@ def test_threads_differentiate_outside():
 
 
 def test_threads_while_what_is_closed_over_changes():
-    """A thread that rebinds meanwhile: each result is that of one of the values, of the old one or of a new one, and none is kept too long."""
+    """A thread that rebinds meanwhile: each result is that of one of the values, an old one or a new one, and none is kept too long."""
     factor: Any = 1.0
     f = lambda x: x * factor
     g = jit(f)
