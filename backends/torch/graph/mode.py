@@ -1,12 +1,11 @@
 """Whether torch records what is computed of its tensors, and whether it has numbers for them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-
-_wrapped: Callable[[torch.Tensor], bool] = torch._C._functorch.is_functorch_wrapped_tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 
 @contextmanager
@@ -21,4 +20,4 @@ def recording(attached: bool) -> Iterator[None]:
 
 def stands_in(x: Any) -> bool:
     """Whether ``x`` stands for other tensors while one of torch's transforms of functions runs."""
-    return isinstance(x, torch.Tensor) and _wrapped(x)
+    return isinstance(x, torch.Tensor) and bool(is_functorch_wrapped_tensor(x))
