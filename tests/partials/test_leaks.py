@@ -11,6 +11,7 @@ import torch
 
 import nestgrad as ng
 from nestgrad.levels.coats import bare
+from nestgrad.partials import plans
 from nestgrad.partials.plans import _PLANS, MOST
 
 
@@ -155,3 +156,16 @@ def test_so_many_kinds_of_graphs_are_kept_and_no_more(leaves):
             out = out.sin()
         ng.backward(out.reshape(-1, *(1,) * (k // 8)), 1)
     assert len(_PLANS) == MOST
+
+
+@both
+def test_kept_programs_hold_no_more_numbers_than_so_many(leaves, monkeypatch):
+    """A Hessian's program holds as many unit vectors as there are directions. The last few stay, however large they are."""
+    monkeypatch.setattr(plans, "LARGE", 1 << 18)
+    monkeypatch.setattr(plans, "FEW", 3)
+    for n in range(100, 112):
+        (x,) = leaves(np.linspace(0.0, 1.0, n))
+        ng.backward((x * x).sum() ** 2, 2)
+    kept = [plan.nbytes for plan in _PLANS.values()]
+    assert kept[-1] >= 8 * 111**2, "what is held is counted"
+    assert len(kept) == 3 and sum(kept) > 1 << 18, "those few"

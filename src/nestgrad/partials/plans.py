@@ -27,6 +27,12 @@ from nestgrad.partials.ways import Key, Terms, Way
 MOST = 64
 """How many plans are kept; the one that was not used for the longest time goes first."""
 
+LARGE = 1 << 28
+"""How many bytes of constants kept plans may hold together, unless there are no more than ``FEW``: unit vectors of every direction, say."""
+
+FEW = 8
+"""How many plans are kept whatever they hold, so that the steps of a loop find theirs."""
+
 SHORT = 4_000
 """Programs of up to this many ops are optimised. It takes a tenth of a millisecond for each."""
 
@@ -53,7 +59,7 @@ class Plan:
     Attributes:
         structures: For each key how its numbers are stored.
         flat: The program that computes them, of the values of the graph's inputs; ``None`` before the first time.
-        owners: What owns the memory of the program's constants; see ``Backend.owner``.
+        owners: What owns the memory of the program's constants (``Backend.owner``), with how many bytes it holds.
     """
 
     def __init__(self, graph: Graph, root: Ref, asked: Asked) -> None:
@@ -68,8 +74,13 @@ class Plan:
             self.ways = self.terms.ways(full, asked.symmetric)
         self.structures = {key: self._structure(key) for key in asked.keys}
         self.flat: Program | None = None
-        self.owners: frozenset[Any] = frozenset()
+        self.owners: dict[Any, int] = {}
         self._served: list[Key] = []
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes of constants it holds."""
+        return sum(self.owners.copy().values())
 
     def numbers(self, values: Sequence[Any], attached: bool = False) -> dict[Key, Any]:
         """For each key its numbers; ``None`` where they are zero, whatever the values are.
@@ -122,7 +133,8 @@ class Plan:
         return replace(program, compiler=compiler(chosen("auto", program.base), self._note), derived={})
 
     def _note(self, program: Program) -> None:
-        self.owners |= {program.base.owner(array) for _, array in program.constants}
+        base = program.base
+        self.owners.update({base.owner(array): base.nbytes(array) for _, array in program.constants})  # in one go: threads may be at it
 
     def _check(self, flat: Program) -> None:
         """Nothing may depend on what the graph did not keep.
@@ -150,6 +162,8 @@ def planned(graph: Graph, root: Ref, asked: Asked) -> Plan:
     plan = Plan(graph, root, asked)
     with _LOCK:
         _PLANS[key] = plan
-        while len(_PLANS) > MOST:
-            _PLANS.popitem(last=False)
+        held = sum([kept.nbytes for kept in _PLANS.values()])
+        while len(_PLANS) > MOST or (held > LARGE and len(_PLANS) > FEW):
+            _, oldest = _PLANS.popitem(last=False)
+            held -= oldest.nbytes
     return plan
