@@ -32,15 +32,13 @@ Way = Callable[..., Iterable[Lane]]
 
 def of(op: Op) -> Way | None:
     """The way of an op: what its entry states, or what its kind and the names of its parameters tell. ``None``: nothing is known."""
-    return op.lanes or _told(op)
+    if op.lanes or op.kind is ELEMENTWISE:
+        return op.lanes or each
+    return _told(op) if TABLE.get(op.name) is op else None
 
 
-@cache
+@cache  # the table stays; other ops come and go
 def _told(op: Op) -> Way | None:
-    if op.kind is ELEMENTWISE:
-        return each
-    if TABLE.get(op.name) is not op:
-        return None
     if op.broadcasts or (op.kind is CONSTANT and len(op.arguments) > 1 and op.batched is None):
         return each
     if "shape" in op.params or op.variadic:

@@ -5,7 +5,6 @@ they are used for decides.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -157,14 +156,16 @@ class Axes:
         started = {v: _bits(bits, [root for axis in axes for root in classes.atoms(axis)]) for v, axes in self.sums.items()}
         if not any(started.values()):
             return set()
-        lost, holds = 0, dict[Variable, int]()
+        lost, holds, known = 0, dict[Variable, int](), dict[Op, Any]()
         for step in self.program.instructions:
             here = started.get(step.out, 0)
             if not here and not holds:
                 continue
             summed = [holds.get(a, 0) if a.__class__ is Variable else 0 for a in step.operands]
             if any(summed):
-                links = _links(step.op)
+                if step.op not in known:
+                    known[step.op] = _links(step.op)
+                links = known[step.op]
                 for i, own in enumerate(summed):
                     if own:
                         others = None if links is None else links[0 if step.op.variadic else i]
@@ -203,7 +204,6 @@ def _bits(bits: Mapping[int, int], roots: Iterable[int]) -> int:
     return total
 
 
-@cache
 def _links(op: Op) -> tuple[tuple[int, ...] | None, ...] | None:
     """For each argument, which others the derivative by it depends on; ``None`` where it depends on the argument itself, or is none.
 
