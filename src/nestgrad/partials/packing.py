@@ -1,6 +1,5 @@
 """The distinct entries of symmetric arrays: those of sorted positions, in lexicographic order."""
 
-from functools import lru_cache
 from itertools import permutations
 from math import comb, prod
 from typing import Any
@@ -54,7 +53,6 @@ def _sizes(made: Structure) -> tuple[tuple[int, ...], int, int]:
     return lead, prod([n for place, n in rest if place == 0]), prod([n for place, n in rest if place == 1])
 
 
-@lru_cache(maxsize=16)
 def _sorted(n: int, k: int) -> tuple[Any, ...]:
     """All ``i1 <= ... <= ik < n`` in lexicographic order: an array for each of the positions."""
     columns = [HOST.arange(0, n)]
