@@ -358,5 +358,5 @@ def _plain(b: Any, param: Any) -> Hashable:
     if isinstance(param, slice):
         return slice, param.start, param.stop, param.step
     if b.accepts(param) and not isinstance(param, (bool, int, float)):
-        return tuple(b.shape(param)), b.to_numpy(param).tobytes()
+        return str(b.dtype(param)), tuple(b.shape(param)), b.to_numpy(param).tobytes()
     return (param.__class__, repr(param)) if isinstance(param, float) else (param.__class__, param)
