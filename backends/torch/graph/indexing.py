@@ -141,8 +141,8 @@ def _take(graph: Any, node: Node, inputs: Inputs) -> Any:
 def _put_at(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Entries put, or added, at positions that count all entries."""
     line = _flat(graph, given(graph, node, 0, node.shape))
-    places = node.saved("index")
-    part = given(graph, node, 1, tuple(places.shape))
+    places = node.saved("index").reshape(-1)
+    part = _flat(graph, given(graph, node, 1, tuple(places.shape)))
     op = "index_add" if node.saved("accumulate") else "index_set"
     return reshaped(graph, graph.apply(op, line, part, index=(places,), told=line.shape), node.shape)
 

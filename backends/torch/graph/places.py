@@ -64,7 +64,10 @@ def along(graph: Any, x: Any, places: Tensor, axis: int) -> Any:
 
 
 def _gather(graph: Any, node: Node, inputs: Inputs) -> Any:
-    return along(graph, inputs[0], node.saved("index"), node.dim("dim", len(inputs[0].shape)))
+    places = node.saved("index").long()  # torch takes an empty one of any dtype, and of any number of axes
+    if not places.numel():
+        return graph.unknown_value(node.shape, node.dtype)
+    return along(graph, inputs[0], places, node.dim("dim", len(inputs[0].shape)))
 
 
 def _ordered(graph: Any, node: Node, inputs: Inputs) -> Any:
