@@ -14,7 +14,7 @@ from nestgrad.backends.derived import Derived
 from nestgrad.backends.factories import Factories
 from nestgrad.backends.memory import Memory
 from nestgrad.backends.primitives import REQUIRED, Index, Value, lacking, missing
-from nestgrad.backends.recorded import Recorded
+from nestgrad.backends.recorded import Graphs, Recorded
 from nestgrad.backends.spreading import spread
 from nestgrad.errors import BackendError, DTypeError
 
@@ -124,10 +124,8 @@ class Backend(Factories, Derived):
     # graphs
 
     @property
-    def graphs(self) -> Any:
-        """How graphs that the array library records are adopted as ops, an object as ``nestgrad.backends.torch.graph`` is; ``None`` if it
-        records none.
-        """
+    def graphs(self) -> Graphs | None:
+        """How graphs that the array library records are adopted as ops; ``None`` if it records none."""
         return None
 
     def recorded(self, data: Any) -> tuple[Recorded, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from nestgrad.backends.base import Value, freeze, frozen, no_complex, no_masked
-from nestgrad.backends.recorded import Recorded
+from nestgrad.backends.recorded import Graphs, Recorded
 from nestgrad.backends.torch import graph
 from nestgrad.backends.torch.activations import Activations
 from nestgrad.backends.torch.along import Along
@@ -177,7 +177,7 @@ class TorchBackend(
         return torch.nonzero(mask, as_tuple=True)
 
     @property
-    def graphs(self) -> Any:
+    def graphs(self) -> Graphs:
         return graph
 
     def recorded(self, data: Any) -> tuple[Recorded, ...]:
