@@ -34,6 +34,7 @@ ONE: dict[str, Callable[[Tensor], Any]] = {
     "dots and a new axis": lambda a: a[None, ..., 2],
     "gather": lambda a: a.gather(1, PLACES),
     "gather of a corner": lambda a: a.gather(1, PLACES[:2]),
+    "gather of nothing": lambda a: a[0].gather(0, torch.tensor([])),
     "take_along_dim": lambda a: a.take_along_dim(at(0, 1, 1).reshape(3, 1), 1),
     "positions": lambda a: a[at(0, -1, 0)],
     "positions of a second axis": lambda a: a[:, at(0, 0, 2)],

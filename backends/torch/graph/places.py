@@ -35,6 +35,7 @@ def unless_constant(add: Rule) -> Rule:
 
 def _lined(graph: Any, x: Any, places: Tensor) -> tuple[Any, Tensor]:
     """An array without axes, and its position, as such with one."""
+    places = places.to(torch.int64)  # those of nothing may be of any dtype
     return (reshaped(graph, x, (1,)), places.reshape(-1)) if x.shape == () else (x, places.reshape(places.shape or (1,)))
 
 
