@@ -17,7 +17,7 @@ def total(controller: Any, leaves: Any, directions: Any, order: int, what: str =
 
     Every mixed and pure partial is fetched, in each order of its variables, and asserted to be symmetric in those that are the same.
     """
-    found, size = 0.0, 0.0
+    found, most = 0.0, 0.0
     for key in combinations_with_replacement(range(len(leaves)), order):
         shapes = [leaves[k].shape for k in key]
         dense = array(controller.fetch_hgrad([leaves[k] for k in key])[0])
@@ -29,9 +29,9 @@ def total(controller: Any, leaves: Any, directions: Any, order: int, what: str =
             turned = array(controller.fetch_hgrad([leaves[k] for k in other])[0]) if other != key else dense
             turned = turned.reshape(rows, *(prod(leaves[k].shape) for k in other))
             same = flat.transpose(0, *(1 + k for k in slots))
-            np.testing.assert_allclose(
-                turned, same, rtol=1e-8, atol=1e-9 * (1 + abs(same).max(initial=0.0)), err_msg=f"{what} {key} {slots}"
-            )
+            good = np.isfinite(turned) & np.isfinite(same)  # where a derivative does not exist one slot may see it and another not
+            atol = 1e-9 * (1 + abs(same[good]).max(initial=0.0))
+            np.testing.assert_allclose(turned[good], same[good], rtol=1e-8, atol=atol, err_msg=f"{what} {key} {slots}")
         if key == (key[0],) * order:
             pure = leaves[key[0]].hgrad[order - 1]
             np.testing.assert_array_equal(array(pure), dense, err_msg=f"{what}: hgrad of {key}")
@@ -40,8 +40,8 @@ def total(controller: Any, leaves: Any, directions: Any, order: int, what: str =
             move = directions[k].reshape(-1)
             part, parts = part @ move, parts @ abs(move)
         times = factorial(order) / prod(factorial(key.count(k)) for k in set(key))
-        found, size = found + times * part, max(size, times * parts.max(initial=0.0))
-    return found, size
+        found, most = found + times * part, max(most, times * parts.max(initial=0.0))
+    return found, most
 
 
 def directions(leaves: Any, seed: int = 0) -> list[Any]:

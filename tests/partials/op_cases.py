@@ -19,11 +19,13 @@ from nestgrad.ops.splitting import splitting, unstacking
 BASE = ng.NumpyBackend()
 OPS = [op for op in TABLE.values() if op.kind is not Kind.CONSTANT] + [splitting(3), unstacking(2)]
 
-ROOM = {4: 9, 3: 14}
+ROOM = {4: 6, 3: 10}
 """Up to how many entries of all leaves there are derivatives of an order."""
 
 WIDE = {4: 13, 3: 20}
 """The same for tests that take their time."""
+
+_ROWS = (filled((1, 2), -1, 1), filled((1, 2), -1, 1, 1), filled((1, 1), -1, 1, 2), filled((1, 1), 0.5, 1.5, 4))
 
 SMALL = {
     "attention_weights": [
@@ -37,6 +39,17 @@ SMALL = {
     "conv": [
         Sample((filled((1, 1, 3), -1, 1), filled((1, 1, 2), -1, 1, 1)), {"strides": (1,), "padding": (1,), "dilations": (1,), "groups": 1})
     ],
+    "conv_weight": [
+        Sample(
+            (filled((1, 1, 3), -1, 1), filled((1, 1, 2), -1, 1, 1)),
+            {"kernel": (2,), "strides": (1,), "padding": (0,), "dilations": (1,), "groups": 1},
+        )
+    ],
+    "permute": [Sample((filled((2, 3), -1, 1),), {"axes": (1, 0)})],
+    "gather_in": [Sample((filled((3, 4), -1, 1),), {"widths": ((1, 0), (1, 1)), "mode": "wrap"})],
+    "rms_norm_vjp": [Sample((*_ROWS[:2], _ROWS[2], filled((2,), -1, 1, 3)), {"axes": (1,)})],
+    "standardise_vjp": [Sample((*_ROWS, filled((2,), -1, 1, 3)), {"axes": (1,)})],
+    "standardise_scale_vjp": [Sample(_ROWS, {"sizes": (2,)})],
     "standardise": [Sample((filled((1, 3), -1, 1), filled((3,), -1, 1, 1), filled((3,), -1, 1, 2)), {"axes": (1,), "eps": 1e-3})],
 }
 """Calls beside an op's own samples: small enough for order 4, and square."""

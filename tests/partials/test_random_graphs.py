@@ -18,7 +18,7 @@ import nestgrad as ng  # noqa: E402
 
 # Seeded, so that a run says the same each time; the machine is shared, so no deadline.
 RUN = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-LONG = settings(RUN, max_examples=1500)
+LONG = settings(RUN, max_examples=1500, derandomize=False)
 
 ORDER = 3
 
@@ -127,3 +127,10 @@ def test_random_programs_through_a_derivative(program: Drawn, seed: int) -> None
 @given(programs(slopes=2), st.integers(0, 99))
 def test_random_programs_through_two_derivatives(program: Drawn, seed: int) -> None:
     both(program, seed, 3)
+
+
+@pytest.mark.slow
+@LONG
+@given(st.data(), st.integers(0, 2), st.integers(0, 9999))
+def test_many_random_programs(data: st.DataObject, slopes: int, seed: int) -> None:
+    both(data.draw(programs(slopes=slopes)), seed, slopes + 1)
