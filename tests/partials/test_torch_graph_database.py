@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SAMPLES, ENTRIES = 2, 100
 
 OTHERWISE = {
-    "index_fill": "torch counts a tensor that fills one position twice where the position is named twice",
     "native_group_norm": "torch has no derivatives of the mean and the deviation that it returns beside",
     "cov": "samples of two precisions: torch's second derivatives have the lower one's digits",
 }

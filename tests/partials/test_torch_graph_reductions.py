@@ -171,3 +171,11 @@ def test_softmax_by_hand():
         return e / e.sum(-1, keepdim=True)
 
     compare(f, reals(2, 3))
+
+
+def test_a_filled_position_counts_once():
+    """However often it is named."""
+    x, v = reals(5, 2), reals(seed=1)
+    compare(lambda x, v: x.index_fill(0, torch.tensor([4, 3, 3]), v).sin() * x.sum(), x, v)
+    compare(lambda x, v: x.index_fill(-1, torch.tensor([1, 1]), v).sin() * v, x.detach(), v)
+    compare(lambda x, v: x.index_fill(0, torch.tensor([0]), v).sin() * v + x, reals(), v)

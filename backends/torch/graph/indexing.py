@@ -138,6 +138,20 @@ def _take(graph: Any, node: Node, inputs: Inputs) -> Any:
     return rows(graph, _flat(graph, inputs[0]), node.saved("index"))
 
 
+def _index_fill(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """One number in the places of an axis, however often one is named."""
+    rank = len(node.shape)
+    fill = inputs[1] if len(inputs) > 1 and inputs[1] is not None else graph.unknown_value((), node.dtype)
+    x = given(graph, node, 0, node.shape)
+    if not rank:
+        return graph.apply("broadcast_to", fill, shape=()) if node.saved("index").numel() else x
+    axis, size = node.dim("dim", rank), node.shape[node.dim("dim", rank)]
+    here = torch.zeros(size, dtype=torch.bool, device=node.device)
+    here[node.saved("index").reshape(-1)] = True
+    mask = here.reshape([size if k == axis else 1 for k in range(rank)])
+    return graph.apply("where", graph.data(mask), fill, x, told=node.shape)
+
+
 def _put_at(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Entries put, or added, at positions that count all entries."""
     line = _flat(graph, given(graph, node, 0, node.shape))
@@ -229,8 +243,8 @@ RULES: dict[str, Rule] = {
     "IndexSelectBackward0": _index_select,
     "IndexAddBackward0": unless_constant(_put_lines("index_add")),
     "IndexCopyBackward0": _put_lines("index_set"),
-    "IndexFillBackward0": _put_lines("index_set"),
-    "IndexFillBackward1": _put_lines("index_set"),
+    "IndexFillBackward0": _index_fill,
+    "IndexFillBackward1": _index_fill,
     "TakeBackward0": _take,
     "PutBackward0": _put_at,
     "MaskedSelectBackward0": _masked_select,
