@@ -138,7 +138,10 @@ def spread(base: Any, v: Variable, array: Any, cut: Sequence[Label]) -> Any:
     front = [place[k] for k in range(len(cut)) if k in place]
     if front and (*front, *rest) != tuple(range(len(split))):
         array = base.permute(array, (*front, *rest))
-    return base.reshape(array, (*(label.size if v in label.axes else 1 for label in cut), *_shorter(v, _shapes(cut).get(v, {}))))
+    times: dict[int, int] = {}
+    for axis, _, k in carried:
+        times[axis] = times.get(axis, 1) * cut[k].size
+    return base.reshape(array, (*(label.size if v in label.axes else 1 for label in cut), *_shorter(v, times)))
 
 
 def _shapes(cut: Sequence[Label]) -> dict[Variable, dict[int, int]]:
