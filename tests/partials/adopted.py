@@ -19,7 +19,8 @@ from nestgrad.levels.reverse.node import Tracked, leaves
 from nestgrad.levels.taylor import coefficients, series
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
-from nestgrad.partials.graph import Graph, unpinned
+from nestgrad.partials.graph import Graph
+from nestgrad.partials.known import unpinned
 
 Tensor = torch.Tensor
 

@@ -9,7 +9,8 @@ from nestgrad.levels.base import Tape
 from nestgrad.levels.forward import dual, split
 from nestgrad.levels.marks import NONE
 from nestgrad.levels.traced.recording import recorded
-from nestgrad.partials.graph import Graph, unpinned
+from nestgrad.partials.graph import Graph
+from nestgrad.partials.known import unpinned
 from nestgrad.partials.own import adopt
 from nestgrad.tensor.handle import make
 

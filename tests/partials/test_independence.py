@@ -14,8 +14,8 @@ from nestgrad.func.trees import LEAF
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
 from nestgrad.ops.table import TABLE
-from nestgrad.partials.graph import GIVEN, answered
 from nestgrad.partials.independence import labels, shrunk, spread
+from nestgrad.partials.known import GIVEN, answered
 
 RNG = np.random.default_rng(3)
 X, Y, Z = (RNG.normal(size=(4, 3)) for _ in range(3))

@@ -22,8 +22,9 @@ from nestgrad.errors import ArgumentError, RuleError, ShapeError
 from nestgrad.levels.base import Coat
 from nestgrad.ops.shapes import NUMBERS
 from nestgrad.partials.blocks import Block
-from nestgrad.partials.graph import CHANGE, Graph, Ref
+from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.keys import placed
+from nestgrad.partials.known import CHANGE
 from nestgrad.partials.sources import Source, told
 from nestgrad.partials.ways import Key
 from nestgrad.tensor.handle import Handle

@@ -18,8 +18,9 @@ from nestgrad.levels.coats import bare
 from nestgrad.levels.traced.call import invoke, pulled_back
 from nestgrad.levels.traced.program import Program, Variable
 from nestgrad.levels.traced.recording import recorded
-from nestgrad.partials.graph import Graph, Ref, unpinned
+from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.independence import labels
+from nestgrad.partials.known import unpinned
 from nestgrad.partials.runs import numbers
 from nestgrad.partials.structure import Leg, Structure, structure
 from nestgrad.partials.ways import Key, Terms, Way
