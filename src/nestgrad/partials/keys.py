@@ -1,4 +1,4 @@
-"""Which partial derivatives are asked for."""
+"""Which partial derivatives are asked for, and which slots of one key are which of another's."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement, permutations, product
@@ -36,10 +36,22 @@ def wanted(
 def placed(key: Key, stored: Iterable[Key]) -> tuple[Key, tuple[int, ...]] | None:
     """Under which key the partial derivative by ``key`` is stored, and at which of that key's slots each slot of ``key`` is.
 
-    ``None`` if it is not there.
+    That is ``key`` itself, or the sorted one. ``None`` if neither is there.
     """
-    if key in stored:
-        return key, tuple(range(len(key)))
-    order = sorted(range(len(key)), key=lambda k: (key[k], k))
-    base = tuple(key[k] for k in order)
-    return (base, tuple(order.index(k) for k in range(len(key)))) if base in stored else None
+    base = key if key in stored else tuple(sorted(key))
+    return (base, matched(key, base)) if base in stored else None
+
+
+def alike(key: Key, stored: Iterable[Key]) -> tuple[Key, tuple[int, ...]] | None:
+    """The same of whatever key has the same variables."""
+    return next(((other, matched(key, other)) for other in stored if sorted(other) == sorted(key)), None)
+
+
+def matched(key: Key, other: Key) -> tuple[int, ...]:
+    """At which slot of ``other``, which has all of its variables, each slot of ``key`` is; equal ones in their order."""
+    free = list(range(len(other)))
+    found = []
+    for number in key:
+        found.append(next(k for k in free if other[k] == number))
+        free.remove(found[-1])
+    return tuple(found)

@@ -12,6 +12,7 @@ from nestgrad.levels.reverse.node import Tracked, leaves
 from nestgrad.levels.taylor import coefficients, series
 from nestgrad.levels.traced.program import Program
 from nestgrad.partials.independence import Label, shrunk, spread
+from nestgrad.partials.keys import matched
 from nestgrad.partials.ways import Key, Terms, Way
 
 MOST = 1 << 24
@@ -214,14 +215,10 @@ class _Run:
             return place
         return () if label in self.way.cut else ("label", label)
 
-    def _slots(self, key: Key) -> tuple[list[int], int | None]:
+    def _slots(self, key: Key) -> tuple[tuple[int, ...], int | None]:
         """Which slots of a key the forward slots are, and which the one in reverse mode."""
-        free = list(range(len(key)))
-        slots = []
-        for leaf in self.way.forward[: len(key)]:  # along a curve there are orders beyond that
-            slots.append(next(k for k in free if key[k] == leaf))
-            free.remove(slots[-1])
-        return slots, free[0] if free else None
+        slots = matched(self.way.forward[: len(key)], key)  # along a curve there are orders beyond that
+        return slots, next((k for k in range(len(key)) if k not in slots), None)
 
     def _wanted(self, key: Key, legs: Sequence[Label]) -> list[Place]:
         """The axes of a block."""
