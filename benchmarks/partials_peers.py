@@ -15,6 +15,8 @@ from torch.autograd.functional import hessian
 import nestgrad as ng
 from benchmarks.partials_cases import Case
 
+FEW = 10
+"""How many times as many inputs as outputs there may be for forward mode alone, which holds a pass for each tuple of inputs."""
 MANY = 20_000
 """First derivatives, of which a second ``jacrev`` would hold a pass each: with more it takes gigabytes, and is the slowest by far."""
 Key = tuple[int, ...]
@@ -177,9 +179,11 @@ def nested_tuples(case: Case, found: Any) -> dict[Key, torch.Tensor]:
 def torch_func(case: Case) -> dict[str, Way]:
     """Compositions of ``jacfwd`` and ``jacrev``: by the leaves one by one, by all together, by one vector of all, under ``vmap``."""
     forward, reverse, order = torch.func.jacfwd, torch.func.jacrev, case.order
-    kinds = {"jacfwd of jacrev": [reverse, *[forward] * (order - 1)], "jacfwd": [forward] * order}
-    rows_of_first = case.f(*case.leaves).numel() * sum(leaf.numel() for leaf in case.leaves)
-    if order == 1 or (order == 2 and rows_of_first <= MANY):
+    kinds = {"jacfwd of jacrev": [reverse, *[forward] * (order - 1)]}
+    outputs, inputs = case.f(*case.leaves).numel(), sum(leaf.numel() for leaf in case.leaves)
+    if inputs <= FEW * outputs:
+        kinds["jacfwd"] = [forward] * order
+    if order == 1 or (order == 2 and outputs * inputs <= MANY):
         kinds["jacrev"] = [reverse] * order
     leaves = tuple(leaf.detach() for leaf in case.leaves)
     ways = {}
