@@ -121,7 +121,9 @@ define("pow(x, y)", ELEMENTWISE, lambda b, g, x, y: b.mul0(g, b.mul0(y, b.pow(x,
 def _powlog(b: Any, g: Any, x: Any, y: Any, n: int) -> Any:
     """``x^(y-1) (y log^n x + n log^(n-1) x)``."""
     less = b.sub(y, 1.0)
-    return b.mul0(g, b.add(b.mul0(y, b.powlog(x, less, n)), b.scale(b.powlog(x, less, n - 1), float(n))))
+    first = b.mul0(y, b.powlog(x, less, n))
+    # there is no second term at n = 0: 0 log^(-1) x would be NaN at x = 1
+    return b.mul0(g, b.add(first, b.scale(b.powlog(x, less, n - 1), float(n))) if n else first)
 
 
 # x^y log^n x: an op, so that all derivatives by the exponent are 0 where x^y is, as they are at x = 0
