@@ -31,7 +31,7 @@ def test_it_is_a_sequence_of_what_is_read():
         np.testing.assert_array_equal(hgrad[k], blocks[k].dense())
     assert [entry.ndim for entry in reversed(hgrad)] == [4, 3, 2]
     for bad in (3, -4):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=rf"hgrad: got index {bad}; expected 0 to 2, because .* with order=3. Try a higher"):
             hgrad[bad]
 
 

@@ -50,8 +50,9 @@ def adopt(graph: Builder, x: torch.Tensor, index: Mapping[type, Rule], attached:
     order = _order(x)
     if missing := _missing(order, index):
         raise UnsupportedNode(
-            f"backward: got a graph with {', '.join(missing)}; expected nodes that have a rule, because derivatives are made of rules of "
-            "ops. Try Controller.index[type(grad_fn)] = rule, or operations that torch itself has derivatives for"
+            f"backward: got a graph with {', '.join(missing)}; expected nodes that have a rule, because derivatives of all orders "
+            "are made of rules of ops, and not of torch's backward. Try controller.index[type(grad_fn)] = rule, which writes the node "
+            "down in ops; other operations; or nested passes of torch.autograd.grad"
         )
     if x.grad_fn is None:
         return graph.leaf(x, x if attached else x.detach())

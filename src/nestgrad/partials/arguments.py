@@ -45,11 +45,12 @@ def checked_seed(source: Source, root: Any, gradient: Any, attached: bool) -> An
     if source.array(gradient) is None:
         raise DTypeError(
             f"backward: got {told(gradient)} as gradient; expected a tensor of the output's shape {shape}, because it holds a weight for "
-            "each entry. Try one like the output"
+            "each entry. Try ones like the output, for the derivatives of its sum"
         )
     if (got := source.shape(gradient)) != shape:
         raise ShapeError(
-            f"backward: got a gradient of shape {got}; expected that of the output, {shape}, because it holds a weight for each entry"
+            f"backward: got a gradient of shape {got}; expected that of the output, {shape}, because it holds a weight for each entry. "
+            "Try broadcasting it to that shape"
         )
     return source.seed(root, gradient, attached)
 

@@ -160,7 +160,8 @@ class Controller:
             if number is None:
                 raise ArgumentError(
                     f"fetch_hgrad: Cannot find node of {told(tensor)}; expected a leaf of the graph, or one inside that "
-                    "require_grad_ was called with before backward"
+                    "require_grad_ was called with before backward, because others are not kept. Try controller.require_grad_((x,)), then "
+                    "controller.backward(order)"
                 )
             numbers.append(number)
         found = placed(tuple(numbers), self._blocks)
@@ -243,10 +244,10 @@ class Controller:
 
     def _listed(self, name: str, variables: Any) -> list[Any]:
         if self._source.array(variables) is not None or not isinstance(variables, Iterable):
-            raise DTypeError(f"{name}: got {told(variables)} as variables; expected a tuple of tensors, one for each order")
+            raise DTypeError(f"{name}: got {told(variables)} as variables; expected a tuple of tensors, one for each order. Try (x,)")
         found = list(variables)
         if not found:
-            raise ArgumentError(f"{name}: got no variables; expected one for each order")
+            raise ArgumentError(f"{name}: got no variables; expected one for each order. Try (x,)")
         return found
 
     def _inside(self, name: str, tensors: Sequence[Any], apart: bool = False) -> list[Hashable]:

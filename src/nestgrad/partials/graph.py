@@ -6,8 +6,10 @@ numbers that the graph saw.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
+from nestgrad.errors import RuleError
 from nestgrad.levels.coats import bare
 from nestgrad.levels.traced.program import Program
 from nestgrad.levels.traced.recording import recorded
@@ -98,8 +100,19 @@ class Graph:
 
         Returns:
             A Ref; of an op with several results a tuple of them.
+
+        Raises:
+            RuleError: There is no op of that name.
         """
-        entry = TABLE[op] if isinstance(op, str) else op
+        try:
+            entry = TABLE[op] if isinstance(op, str) else op
+        except KeyError:
+            near = get_close_matches(str(op), TABLE, 3)
+            raise RuleError(
+                f"graph.apply: got {op!r}; expected the name of an op of the table, because rules are made of these. Try "
+                + (f"{', '.join(near)}, or " if near else "")
+                + "an op of nestgrad.define"
+            ) from None
         numbers = tuple([x.number if x.__class__ is Ref else _Number(x) for x in operands])
         first = self._count
         if params:

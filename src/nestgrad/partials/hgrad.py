@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
+from nestgrad.errors import IndexRangeError
 from nestgrad.partials.blocks import Block
 
 Metadata = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int | None, ...], ...], tuple[int, ...]]
@@ -11,8 +12,9 @@ Metadata = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int | None, ...], ...]
 class HGrad(Sequence[Any]):
     """The partial derivatives of an output by one leaf: entry k - 1 is that of order k.
 
-    It holds numbers and no graph. ``hgrad[k]`` makes a dense array each time that it is read, and does not keep it: what is stored may be
-    smaller by orders of magnitude, and one who reads it once has it once. ``hgrad.blocks[k]`` is what is stored.
+    It holds numbers, and no graph unless ``create_graph`` asked for one. ``hgrad[k]`` makes a dense array each time that it is read, and
+    does not keep it: what is stored may be smaller by orders of magnitude, and one who reads it once has it once. ``hgrad.blocks[k]`` is
+    what is stored.
 
     Args:
         blocks: One for each order.
@@ -45,10 +47,21 @@ class HGrad(Sequence[Any]):
     def __getitem__(self, index: slice) -> "HGrad": ...
 
     def __getitem__(self, index: int | slice) -> Any:
-        """The derivative of order ``index + 1``; of a slice an ``HGrad``, which makes no array."""
+        """The derivative of order ``index + 1``; of a slice an ``HGrad``, which makes no array.
+
+        Raises:
+            IndexRangeError: If that order was not computed; it is an ``IndexError``.
+            MutatedError: If somebody has written into what was read before. Copy it, and write into that.
+        """
         if isinstance(index, slice):
             return HGrad(self.blocks[index], self.wrap, self.keep_batch)
-        block = self.blocks[index]
+        try:
+            block = self.blocks[index]
+        except IndexError:
+            raise IndexRangeError(
+                f"hgrad: got index {index}; expected 0 to {len(self) - 1}, because entry k - 1 is the derivative of order k, and backward "
+                f"was called with order={len(self)}. Try a higher order"
+            ) from None
         return self.wrap(block.batched()[0] if self.keep_batch else block.dense())
 
     def __iter__(self) -> Iterator[Any]:

@@ -35,7 +35,8 @@ def source(tensor: Any) -> "Source":
     if base.graphs is None or not base.accepts(tensor):
         raise ArgumentError(
             f"backward: got {told(tensor)}; expected a Tensor on levels, or a torch.Tensor that requires gradients, because "
-            "derivatives are made of what was recorded. Try stack.tensor(x, requires_grad=True) before it is used"
+            "derivatives are made of what was recorded. Try what is computed of stack.tensor(x, requires_grad=True), or of "
+            "x.requires_grad_(), itself: no module, no list and no number of it"
         )
     real_only("backward", tensor)
     return Foreign(base)
@@ -337,10 +338,10 @@ class _Own:
         else:
             made = rule(graph, node, inputs)
         parts = made if isinstance(made, tuple) else (made,)
-        if not all(part is None or isinstance(part, Ref) for part in parts) or len(parts) != node.results:
+        if made is None or not all(part is None or isinstance(part, Ref) for part in parts) or len(parts) != node.results:
             raise RuleError(
                 f"index: the rule for {self.kind.__name__} gave {made!r}; expected what graph.apply gives, one value for each of the "
-                f"node's {node.results} results"
+                f"node's {node.results} results. Try return graph.apply(op, *inputs)"
             )
         return made
 
