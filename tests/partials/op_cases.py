@@ -50,9 +50,13 @@ SMALL = {
     "rms_norm_vjp": [Sample((*_ROWS[:2], _ROWS[2], filled((2,), -1, 1, 3)), {"axes": (1,)})],
     "standardise_vjp": [Sample((*_ROWS, filled((2,), -1, 1, 3)), {"axes": (1,)})],
     "standardise_scale_vjp": [Sample(_ROWS, {"sizes": (2,)})],
+    "xlogy": [Sample((filled((3,), 0.2, 2.0), filled((3,), 0.2, 2.0, 1)))],
     "standardise": [Sample((filled((1, 3), -1, 1), filled((3,), -1, 1, 1), filled((3,), -1, 1, 2)), {"axes": (1,), "eps": 1e-3})],
 }
 """Calls beside an op's own samples: small enough for order 4, and square."""
+
+OUTSIDE = {("xlogy", "twice")}
+"""Where the first argument is to be positive, which it is in one of the calls alone."""
 
 NOTHING = {
     "sum": [Sample((filled((0, 2), 0, 1),), {"axes": (0,), "keepdims": True}), Sample((filled((0, 2), 0, 1),), {"axes": (1,)})],
@@ -101,7 +105,8 @@ class Call:
     def fits(self, situation: str) -> bool:
         """Whether there is something to differentiate by, and the situation can be."""
         given = self.given()
-        return bool(given) and SITUATIONS[situation].applies(given)
+        outside = (self.op.name, situation) in OUTSIDE and bool((given[0] <= 0.0).any())
+        return bool(given) and not outside and SITUATIONS[situation].applies(given)
 
     def on(self, b: Any, base: Any) -> Callable[..., Any]:
         """The op as a function of its free arguments, with ``b`` over ``base``."""
@@ -224,7 +229,6 @@ SITUATIONS = {
     "broadcast": Situation(lambda arrays: [_leading(a) if a.ndim else np.zeros(()) for a in arrays], _grown, _has_axes),
     "0-d": Situation(lambda arrays: [np.zeros(())], _alone),
 }
-
 
 def order_of(leaves: list[Any], room: Any = ROOM) -> int:
     """The highest order."""
