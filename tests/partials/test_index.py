@@ -246,6 +246,26 @@ def test_what_the_guide_lists_as_unsupported_is_refused_by_name(f):
     assert not hasattr(x, "hgrad")
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: torch.linalg.solve(x, x + 1.0),
+    torch.linalg.inv,
+    torch.linalg.det,
+    lambda x: torch.linalg.slogdet(x)[1],
+    lambda x: torch.utils.checkpoint.checkpoint(torch.sin, x, use_reentrant=False),
+])  # fmt: skip
+def test_what_the_guide_lists_as_supported_is(f):
+    x = (torch.eye(3, dtype=torch.float64) + 0.1).requires_grad_()
+    out = f(x).exp().sum()
+    assert ng.Controller(out).compatible
+    ng.backward(out, 2)
+    (want,) = torch.autograd.grad(out, x, create_graph=True)
+    (row,) = torch.autograd.grad(want.sum(), x, retain_graph=True)
+    assert torch.allclose(x.hgrad[0][0], want, rtol=1e-12) and torch.allclose(x.hgrad[1].sum((0, 1, 2)), row, rtol=1e-10)
+    assert x.grad is None
+    out.backward()  # the graph is there as before
+    assert torch.allclose(x.grad, want, rtol=1e-12)
+
+
 def test_a_rule_may_read_what_the_node_has_kept():
     """The sum before it keeps neither itself nor the constant, so the value of the operand is known to the node alone."""
     (x,) = foreign(POINT)
