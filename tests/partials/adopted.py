@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any
 
+import nested_oracle
 import torch
+from nested_oracle import change, gradient
 
 import nestgrad as ng
 from nestgrad.backends.torch.graph import adopt, index
@@ -82,14 +84,14 @@ def _compare(out: Tensor, truth: Tensor, variables: Sequence[Tensor], orders: in
     run = Run(out, variables)
     known = set(range(len(run.values))) - run.unknown
     assert not any(bool(torch.isnan(run.values[k]).any()) for k in known), "values of the graph are NaN"
+    total = (truth * weights).sum()
     ours = [_scalar(weights, term) for term in run.curve(along, orders)]
-    for order, (got, expected) in enumerate(zip(ours, _nested(truth, weights, variables, along, orders), strict=True), start=1):
+    for order, (got, expected) in enumerate(zip(ours, nested_oracle.along(total, variables, along, orders), strict=True), 1):
         _close(got, expected, tolerance, f"order {order} in one direction")
-    for got, expected in zip(run.gradient(weights), _first((truth * weights).sum(), variables), strict=True):
+    for got, expected in zip(run.gradient(weights), gradient(total, variables), strict=True):
         _close(got, expected, tolerance, "gradient")
     if orders > 1:
-        changed = _directional((truth * weights).sum(), variables, along)
-        for got, expected in zip(run.gradient(weights, along), _first(changed, variables), strict=True):
+        for got, expected in zip(run.gradient(weights, along), gradient(change(total, variables, along), variables), strict=True):
             _close(got, expected, tolerance, "product of the Hessian and a vector")
 
 
@@ -102,28 +104,6 @@ def _close(got: Tensor, expected: Tensor, tolerance: float, what: str) -> None:
     assert got.dtype == expected.dtype, f"{what}: {got.dtype}, not {expected.dtype}"
     scale = 1.0 + float(expected.detach().abs().amax()) if expected.numel() else 1.0
     torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance * scale, msg=lambda text: f"{what}: {text}")
-
-
-# torch's own
-
-
-def _first(value: Tensor, variables: Sequence[Tensor]) -> list[Tensor]:
-    if not value.requires_grad:
-        return [torch.zeros_like(x) for x in variables]
-    return [*torch.autograd.grad(value, variables, create_graph=True, allow_unused=True, materialize_grads=True)]
-
-
-def _directional(value: Tensor, variables: Sequence[Tensor], along: Sequence[Tensor]) -> Tensor:
-    shares = [(g * v).sum() for g, v in zip(_first(value, variables), along, strict=True)]
-    return torch.stack(shares).sum()
-
-
-def _nested(truth: Tensor, weights: Tensor, variables: Sequence[Tensor], along: Sequence[Tensor], orders: int) -> list[Tensor]:
-    found, value = [], (truth * weights).sum()
-    for _ in range(orders):
-        value = _directional(value, variables, along)
-        found.append(value.detach())
-    return found
 
 
 # ours

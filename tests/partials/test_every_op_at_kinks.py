@@ -100,14 +100,14 @@ OTHERWISE = {"zero": SEAM, "tie": {}, "pairs": SEAM | {"sin, elu": 2, "sin, selu
 def test_ties_and_zeros_in_torch(name: str) -> None:
     """All partials to order 2 of the graphs of functions with kinks are those of nested backward passes, wherever these are finite."""
     torch = pytest.importorskip("torch", reason="these are graphs that PyTorch recorded")
-    from passes_oracle import along as along_passes, weights
+    from nested_oracle import weighted, weights
 
     checked, off = [], {}
     for kind, f in kinks(torch).items():
         point = POINTS[name](np.array([[0.4, -1.2], [1.6, 0.6]]))
         leaves = [torch.tensor(p, requires_grad=True) for p in (point, point[0] if name == "pairs" else point[:, :1])]
         y, moves = f(*leaves), directions(leaves)
-        right, scale = along_passes(y, leaves, moves, 2), weights(y.shape).reshape(-1)
+        right, scale = weighted(y, leaves, moves, 2), weights(y.shape).reshape(-1)
         controller = ng.backward(y, order=2, crossings=True)
         known = [k for k in range(2) if hasattr(leaves[k], "hgrad")]
         for k in (1, 2):

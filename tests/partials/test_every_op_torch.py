@@ -12,9 +12,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="these are graphs that PyTorch recorded")
 
 from contracting import directions, total  # noqa: E402
-from digits_oracle import DIGITS, along as digits_along  # noqa: E402
+from digits_oracle import DIGITS, along  # noqa: E402
+from nested_oracle import weighted, weights  # noqa: E402
 from op_cases import OPS, ROOM, SITUATIONS, WIDE, Call, calls, chosen, order_of  # noqa: E402
-from passes_oracle import along, weights  # noqa: E402
 
 import nestgrad as ng  # noqa: E402
 from nestgrad.errors import ArgumentError, MutatedError, UnsupportedNode  # noqa: E402
@@ -91,7 +91,7 @@ def outcome(call: Call, name: str, room: Any = ROOM) -> str:
     found = [total(controller, [leaves[k] for k in reached], [moves[k] for k in reached], k, what) for k in range(1, order + 1)]
     scale = weights(y.shape).reshape(-1)
     try:
-        right = along(y, leaves, moves, order)
+        right = weighted(y, leaves, moves, order)
     except RuntimeError:
         result = LACKS
     else:
@@ -101,7 +101,7 @@ def outcome(call: Call, name: str, room: Any = ROOM) -> str:
     if result is not RIGHT:
         ops = DIGITS.dressed
         constants = [DIGITS.cast(a, float) for a in given]
-        exact = digits_along(lambda zs: situation.function(ops, call.on(ops, DIGITS), zs, constants), points, moves, order)
+        exact = along(lambda zs: situation.function(ops, call.on(ops, DIGITS), zs, constants), points, moves, order)
         for k, ((part, size), want) in enumerate(zip(found, exact, strict=True), 1):
             error = abs(part - want.reshape(-1)).max(initial=0.0)
             assert error <= 1e-8 * (size + 1e-3), f"{what}: {result}, and order {k} is off by {error}, beside {size}"

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch", reason="the oracle is torch's")
 
 from contracting import array, directions, total  # noqa: E402
 from hypothesis import HealthCheck, assume, given, settings, strategies as st  # noqa: E402
-from passes_oracle import along, weights  # noqa: E402
+from nested_oracle import weighted, weights  # noqa: E402
 from random_graphs import OURS, THEIRS, Drawn, numbers, programs  # noqa: E402
 
 import nestgrad as ng  # noqa: E402
@@ -61,7 +61,7 @@ def by_hand(batched: Any, indeps: Any, out: Any, shapes: Any) -> Any:
 def compare(y: Any, leaves: list[Any], right: Any, points: list[Any], what: str) -> None:
     """All partials of ``y``, dense and with independent axes, with and without a gradient, are those of torch's output and leaves."""
     moves = directions(leaves)
-    truth = along(*right, moves, ORDER)
+    truth = weighted(*right, moves, ORDER)
     scale = weights(y.shape)
     known = [x for x in leaves if reached(y, x)]
     if not known:
@@ -103,7 +103,7 @@ def reached(y: Any, x: Any) -> bool:
 def both(program: Drawn, seed: int, depth: int) -> None:
     points = numbers(program.leaves, seed)
     theirs = torch_run(program, points)
-    truth = along(*theirs, directions(theirs[1]), ORDER)
+    truth = weighted(*theirs, directions(theirs[1]), ORDER)
     assume(bool(np.isfinite(truth).all()) and max(map(abs, truth)) < 1e6)
     y, leaves = our_run(program, points, depth)
     np.testing.assert_allclose(y.numpy(), theirs[0].detach().numpy(), rtol=1e-9, atol=1e-9)

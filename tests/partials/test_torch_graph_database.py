@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from adopted import Run
+from nested_oracle import change, gradient
 
 from nestgrad.backends.torch import graph as room
 from nestgrad.errors import UnsupportedNode
@@ -52,20 +53,15 @@ def _plain(out):
             and out.numel() < 200 and not room.unsupported(out, room.index()))  # fmt: skip
 
 
-def _gradient(value, variables):
-    return torch.autograd.grad(value, variables, create_graph=True, allow_unused=True, materialize_grads=True)
-
-
 def _truth(out, variables, weights, along):
     """The gradient of torch, and its change along a line, where torch knows that."""
-    first = _gradient((out * weights).sum(), variables)
-    change = torch.stack([(g * v).sum() for g, v in zip(first, along, strict=True)]).sum()
+    total = (out * weights).sum()
     try:
-        second = _gradient(change, variables) if change.requires_grad else [torch.zeros_like(x) for x in variables]
+        second = gradient(change(total, variables, along), variables)
     except RuntimeError as error:
         assert "not implemented" in str(error) or "not differentiable" in str(error), str(error)
-        return first, None
-    return first, second
+        return gradient(total, variables), None
+    return gradient(total, variables), second
 
 
 def _compared(out, variables):
