@@ -103,7 +103,7 @@ class Walk:
             elif node.params and isinstance(node.params[0], Program):
                 _, inner, tracked, _ = node.params
                 kept.update((parent, inner[i]) for (parent, _, _), i in zip(edges, tracked, strict=True))
-            elif facts := facts_of(op):
+            elif any(op.rules) and (facts := facts_of(op)):  # an op without rules is made for one node alone
                 call = self.calls[node] = Call(node, op, facts)
                 for i, parent in call.parents.items():
                     if i in call.kept:
