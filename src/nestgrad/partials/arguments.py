@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from nestgrad.errors import ArgumentError, DTypeError, OrderError, ShapeError
-from nestgrad.partials.sources import Source, told
+from nestgrad.partials.source import Source, told
 
 
 def checked_order(order: Any) -> int:

@@ -11,7 +11,7 @@ from nestgrad.partials.blocks import Block
 from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.hooks import hooked
 from nestgrad.partials.plans import Asked, planned
-from nestgrad.partials.sources import Source
+from nestgrad.partials.source import Source
 from nestgrad.partials.ways import Key
 
 

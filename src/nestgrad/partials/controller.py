@@ -12,8 +12,9 @@ from nestgrad.partials.computing import Call, computed
 from nestgrad.partials.hgrad import HGrad, Metadata
 from nestgrad.partials.hooks import refuse_dependent
 from nestgrad.partials.keys import placed, wanted
+from nestgrad.partials.kinds import source
 from nestgrad.partials.showing import View, tree, view
-from nestgrad.partials.sources import Source, Wrap, source, told
+from nestgrad.partials.source import Source, Wrap, told
 from nestgrad.partials.ways import Key
 
 Hook = Callable[[tuple[Any, Any, Any, Any], dict[Any, Any]], tuple[Any, Any, Any, Any]]

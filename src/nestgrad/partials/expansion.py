@@ -15,7 +15,7 @@ from nestgrad.partials.blocks import Block
 from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.keys import matched
 from nestgrad.partials.known import CHANGE
-from nestgrad.partials.sources import told
+from nestgrad.partials.source import told
 from nestgrad.partials.ways import Key
 
 Find = Callable[[Graph, Ref, tuple[Key, ...], bool], dict[Key, Block]]

@@ -21,7 +21,7 @@ from nestgrad.partials.blocks import Block
 from nestgrad.partials.expansion import Expansion, Find, Hook, Registered
 from nestgrad.partials.graph import Graph, Ref
 from nestgrad.partials.keys import alike, placed
-from nestgrad.partials.sources import Source, told
+from nestgrad.partials.source import Source, told
 from nestgrad.partials.ways import Key
 from nestgrad.tensor.handle import Handle
 

@@ -1,17 +1,31 @@
 """Graphs that our own levels recorded: which level is meant, what a graph knows a Tensor by, and the graph as ops."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from nestgrad.errors import LevelError, UnsupportedNode
+from nestgrad.errors import (
+    ArgumentError,
+    GraphFreedError,
+    LevelError,
+    MutatedError,
+    NotTrackedError,
+    RuleError,
+    TraceError,
+    UnsupportedNode,
+)
 from nestgrad.levels.base import Tape
-from nestgrad.levels.coats import on, transparent, worn
-from nestgrad.levels.marks import opened
+from nestgrad.levels.coats import on, tied, transparent, within, worn
+from nestgrad.levels.marks import NONE, Marks, Moment, join, opened
+from nestgrad.levels.mixing import fitted, settle
 from nestgrad.levels.reverse.node import Node, Tracked
+from nestgrad.levels.traced.wire import Wire
 from nestgrad.ops.table import TABLE, Op
 from nestgrad.partials.graph import Graph, Ref
+from nestgrad.partials.source import Source, Wrap, told
 from nestgrad.partials.walk import Walk
+from nestgrad.tensor.attached import attach, attached
 from nestgrad.tensor.differentiation import untracked
+from nestgrad.tensor.handle import Handle, make
 
 if TYPE_CHECKING:
     from nestgrad.tensor import Tensor
@@ -89,3 +103,109 @@ def unsupported(x: "Tensor", rules: Mapping[str, Op] = TABLE) -> list[str]:
     walk = Walk(Graph(x.b.base), rooted(x), False, rules)
     walk.run()
     return [*walk.missing]
+
+
+class Levels(Source):
+    """Graphs of nestgrad's own levels: of the youngest one that recorded something of the tensor."""
+
+    __slots__ = ()
+
+    def rooted(self, tensor: Any) -> None:
+        if any(isinstance(coat, Wire) for coat in within(tensor.value)):
+            raise TraceError(
+                f"backward: got {told(tensor)} inside a trace, which stands for numbers that are not there yet; expected to be called "
+                "outside, because a graph is read with its numbers. Try func.hessian, func.jacfwd or func.taylor in traced functions"
+            )
+        rooted(tensor)
+
+    def dtype(self, tensor: Any) -> Any:
+        return tensor.b.dtype(tensor.value)
+
+    def key(self, name: str, root: Any, tensor: Any) -> Node:
+        if not isinstance(tensor, Handle):
+            raise ArgumentError(f"{name}: got {told(tensor)}; expected a Tensor of the graph, since the output is a Tensor")
+        try:
+            node: Node = key(tensor, rooted(root).tape)  # type: ignore[arg-type]
+        except (LevelError, NotTrackedError) as error:
+            raise ArgumentError(
+                f"{name}: Cannot find node of {told(tensor)}; expected one on the level that is differentiated, that the output was made "
+                f"of, because others are constants there. Try the very tensor that was used, or one more Autodiff. ({error})"
+            ) from error
+        return node
+
+    def adopt(self, graph: Graph, tensor: Any, index: Mapping[Any, Any], attached: bool) -> Ref:
+        return adopt(graph, tensor, attached, index)
+
+    def unsupported(self, tensor: Any, index: Mapping[Any, Any]) -> list[str]:
+        return unsupported(tensor, index)
+
+    def supports(self, tensor: Any, index: Mapping[Any, Any]) -> Callable[[Any], bool]:
+        try:
+            lost = {name.partition(" (")[0] for name in self.unsupported(tensor, index)}
+        except (GraphFreedError, MutatedError):
+            lost = set()  # what is left of the graph is shown
+        return lambda name: name not in lost
+
+    def index(self) -> Mapping[Any, Any]:
+        return TABLE
+
+    def checked(self, rules: Mapping[Any, Any]) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for name, given in rules.items():
+            op = getattr(given, "op", given)  # of what nestgrad.define gives
+            if not isinstance(name, str) or not isinstance(op, Op):
+                raise RuleError(f"index: got {name!r}: {given!r}; expected ops by their names, as nestgrad.define gives them")
+            known = TABLE.get(name)
+            if known is not None and (known.arguments, known.params, known.results) != (op.arguments, op.params, op.results):
+                raise RuleError(
+                    f"index: got {op.signature} for {name!r}; expected {known.signature}, because it is called as that is"
+                )
+            found[name] = op
+        return found
+
+    def seed(self, root: Any, gradient: Any, attached: bool) -> Any:
+        if not attached or not isinstance(gradient, Handle):
+            return self.array(gradient)
+        tracked = rooted(root)
+        value, marks = opened(gradient.value, gradient.marks)
+        met, _ = settle([tracked.value, value], [root.marks, marks])
+        if met[0] is not tracked.value or met[1] is not value or any(coat.tape is tracked.tape for coat in within(value)):
+            raise LevelError(
+                f"backward: got a gradient that depends on variables of {tracked.tape}, which is differentiated, with create_graph=True; "
+                "expected one of older levels, because a seed is a constant there. Try detach() if it is one, or one more Autodiff"
+            )
+        return value
+
+    def wrap(self, raw: Any) -> Any:
+        return make(self.base.dressed, raw, NONE)
+
+    def wrapping(self, root: Any, gradient: Any, attached: bool) -> Wrap:
+        if not attached:
+            return self.wrap
+        tracked = rooted(root)
+        node = tracked.node
+        moment = Moment(node.age, "a partial derivative of a", node.name, "of shape", node.shape)
+        marks = join(join(root.marks, {tracked.tape: moment}), gradient.marks if isinstance(gradient, Handle) else NONE)
+        return _Tying(self.base, tracked.value, marks)
+
+    def attach(self, key: Any, hgrad: Any) -> None:
+        attach(key, hgrad)
+
+    def attached(self, key: Any) -> Any:
+        return attached(key)
+
+
+class _Tying:
+    """Makes Tensors of results that live on older levels, connected to what the output was made of there."""
+
+    __slots__ = ("base", "marks", "root")
+
+    def __init__(self, base: Any, root: Any, marks: Marks) -> None:
+        self.base, self.root, self.marks = base, root, marks
+
+    def __call__(self, value: Any) -> Any:
+        b = self.base.dressed
+        return make(b, *fitted(tied(value, self.root, tuple(b.shape(value))), self.marks))
+
+    def __reduce__(self) -> Any:
+        return getattr, (Levels(self.base), "wrap")
