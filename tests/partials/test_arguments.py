@@ -198,3 +198,10 @@ def test_a_hook_is_a_function(leaves):
     x, y, _ = leaves()
     with pytest.raises(DTypeError, match="register_backward_hook: got an int as hook; expected a function"):
         ng.Controller(x * y).register_backward_hook((x,), 3)
+
+
+def test_an_order_may_be_any_whole_number() -> None:
+    """NumPy's, for one."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    ng.backward(x**3, order=np.int64(2))  # type: ignore[arg-type]
+    assert len(x.hgrad) == 2

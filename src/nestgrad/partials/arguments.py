@@ -1,7 +1,8 @@
 """The arguments of ``backward``, checked."""
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from nestgrad.errors import ArgumentError, DTypeError, OrderError, ShapeError
 from nestgrad.partials.source import Source, told
@@ -14,8 +15,9 @@ def checked_order(order: Any) -> int:
         DTypeError: If it is no int.
         OrderError: If it is less than 1.
     """
-    if isinstance(order, bool) or not isinstance(order, int):
+    if isinstance(order, bool) or not isinstance(order, SupportsIndex):
         raise DTypeError(f"backward: got order={order!r}; expected an int from 1 on, the highest order of derivatives. Try order=2")
+    order = index(order)
     if order < 1:
         raise OrderError(f"backward: got order={order}; expected an int from 1 on, the highest order of derivatives. Try order=2")
     return order
