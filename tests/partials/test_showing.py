@@ -348,5 +348,6 @@ def test_a_notebook_is_told_what_is_left_out():
     wide = (Shown("concat", (), (), True, tuple(range(1, 52))), *[Shown("leaf", (), (), True, (), leaf=True)] * 51)
     page = Page(html(wide))
     assert "".join(page.text["pre"]) == tree(wide)
+    assert page.text["th"] == ["leaf", "shape", "read"], "levels are told of what is on levels"
     assert page.text["td"][-1] == "... 1 leaf left out"
     assert page.tags["tr"] == 52

@@ -26,8 +26,8 @@ class Foreign(Source):
     def key(self, name: str, root: Any, tensor: Any) -> Hashable:
         if isinstance(tensor, Handle) or not self.base.graphs.tracked(tensor):
             raise ArgumentError(
-                f"{name}: Cannot find node of {told(tensor)}; expected a tensor of the graph, which requires gradients. Try the very "
-                "tensor that the output was made of"
+                f"{name}: Cannot find node of {told(tensor)}; expected a tensor of the graph, which requires gradients, because others are "
+                "constants there. Try the very tensor that the output was made of, and x.requires_grad_() before it is used"
             )
         found: Hashable = self.base.graphs.key(tensor)
         return found

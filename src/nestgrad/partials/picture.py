@@ -81,17 +81,19 @@ def html(view: View) -> str:
     """
     leaves = [(number, node) for number, node in enumerate(view) if node.leaf]
     uses = Counter(parent for node in view for parent in node.parents)
-    rows = [_row("th", ("leaf", "shape", "levels", "read"))]
-    rows += [_row("td", _leaf(number, node, uses[number])) for number, node in leaves[:LEAVES]]
+    heads = ("leaf", "shape", *(["levels"] if any(node.levels for _, node in leaves) else []), "read")  # other libraries have none
+    rows = [_row("th", heads)]
+    rows += [_row("td", _leaf(number, node, uses[number], "levels" in heads)) for number, node in leaves[:LEAVES]]
     if len(leaves) > LEAVES:
-        rows.append(f'<tr><td colspan="4">{left_out(len(leaves) - LEAVES, "leaf", "leaves")}</td></tr>')
+        rows.append(f'<tr><td colspan="{len(heads)}">{left_out(len(leaves) - LEAVES, "leaf", "leaves")}</td></tr>')
     return "\n".join([
         "<div>", f'<pre style="line-height: 1.2">{escape(tree(view, LINES))}</pre>', "<table>", *rows, "</table>", "</div>",
     ])  # fmt: skip
 
 
-def _leaf(number: int, node: Shown, uses: int) -> tuple[str, ...]:
-    return f"#{number}", sizes(node.shapes), ", ".join(map(str, node.levels)), f"{uses} time{'' if uses == 1 else 's'}"
+def _leaf(number: int, node: Shown, uses: int, levels: bool) -> tuple[str, ...]:
+    told = [", ".join(map(str, node.levels))] if levels else []
+    return f"#{number}", sizes(node.shapes), *told, f"{uses} time{'' if uses == 1 else 's'}"
 
 
 def _row(cell: str, texts: tuple[str, ...]) -> str:

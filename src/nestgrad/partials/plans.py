@@ -148,7 +148,8 @@ class Plan:
             step = next(step for step in flat.instructions if lost.intersection(step.operands))
             raise UnsupportedNode(
                 f"backward: got a graph that did not keep a value which the derivative reads, as an operand of {step.op.name}; expected "
-                "all that derivatives read to be kept. Try the op that made it in another spelling"
+                "all that derivatives read to be kept. Try, in a rule of one's own, graph.settle(node.key(i), value) of what the node "
+                "saved; or the op that made it in another spelling"
             )
 
 
