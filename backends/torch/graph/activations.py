@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.elementwise import Inputs, of_argument, of_inverse
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.elementwise import of_argument, of_inverse
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 
 _TANH_GELU = {"k": math.sqrt(2 / math.pi), "a": 0.044715}
 

@@ -6,11 +6,9 @@ Where torch makes attention of other operations, as where a mask is tracked, the
 from math import sqrt
 from typing import Any
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
-
-Inputs = tuple[Any, ...]
 
 
 def _attention(graph: Any, node: Node, inputs: Inputs) -> Any:

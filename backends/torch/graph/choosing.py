@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.elementwise import Inputs, constant, of_argument
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.elementwise import constant, of_argument
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 
 
 def _where(graph: Any, node: Node, inputs: Inputs) -> Any:

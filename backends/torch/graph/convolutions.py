@@ -5,10 +5,8 @@ A transposed convolution is the transpose of one by its input, so all of them, a
 
 from typing import Any
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.backends.torch.graph.shapes import reshaped
-
-Inputs = tuple[Any, ...]
 
 
 def _steps(node: Node) -> dict[str, Any]:

@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
-
-Inputs = tuple[Any, ...]
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 
 
 def of_argument(op: str, *names: str, **params: Any) -> Rule:

@@ -9,14 +9,12 @@ from typing import Any
 import torch
 
 from nestgrad.backends.torch.graph.elementwise import scaled
-from nestgrad.backends.torch.graph.places import along, given, unless_constant
-from nestgrad.backends.torch.graph.reading import Node, Rule, signed
+from nestgrad.backends.torch.graph.places import Index, along, given, unless_constant
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule, signed
 from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
 
-Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
-Index = tuple[Any, ...]
 
 _ALL = slice(None)
 

@@ -7,10 +7,9 @@ import torch
 
 from nestgrad.backends.torch.graph.elementwise import scaled
 from nestgrad.backends.torch.graph.places import along
-from nestgrad.backends.torch.graph.reading import Node, Rule, signed
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule, signed
 from nestgrad.backends.torch.graph.shapes import reshaped
 
-Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
 
 _MEAN, _SUM = 1, 2

@@ -4,11 +4,8 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.backends.torch.graph.shapes import reshaped
-
-Inputs = tuple[Any, ...]
-
 
 # parts of arrays
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
 
-Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
 Index = tuple[Any, ...]
 
@@ -71,8 +70,8 @@ def _gather(graph: Any, node: Node, inputs: Inputs) -> Any:
     return along(graph, inputs[0], places, node.dim("dim", len(inputs[0].shape)))
 
 
-def _ordered(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """Entries that torch put in an order: it saved their positions."""
+def ordered(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """Entries that torch put in an order, or one of them that it chose: it saved their positions."""
     x, places = inputs[0], node.saved("indices")
     axis = node.dim("dim", len(x.shape))
     if places.dim() < len(x.shape):  # of one of them, without its axis
@@ -80,8 +79,8 @@ def _ordered(graph: Any, node: Node, inputs: Inputs) -> Any:
     return reshaped(graph, along(graph, x, places, axis), node.shape)
 
 
-def _shared(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """A single entry of all, as the median: equal ones share its derivative."""
+def shared(graph: Any, node: Node, inputs: Inputs) -> Any:
+    """A single entry of all, as the median or the greatest: equal ones share its derivative."""
     value = node.saved("self")
     found = node.saved("result").detach()
     here = torch.isnan(value) if bool(torch.isnan(found)) else value.detach() == found
@@ -143,9 +142,9 @@ RULES: dict[str, Rule] = {
     "GatherBackward0": _gather,
     **dict.fromkeys(
         ("SortBackward0", "SortBackward1", "TopkBackward0", "KthvalueBackward0", "MedianBackward1", "NanmedianBackward1", "ModeBackward0",
-         "CummaxBackward0", "CumminBackward0"), _ordered),
-    "MedianBackward0": _shared,
-    "NanmedianBackward0": _shared,
+         "CummaxBackward0", "CumminBackward0"), ordered),
+    "MedianBackward0": shared,
+    "NanmedianBackward0": shared,
     "ScatterBackward0": _scatter(False),
     "ScatterBackward1": _scatter(True),
     "ScatterAddBackward0": _scatter_add,

@@ -4,13 +4,11 @@ torch saves each factor if the other one is tracked, which is when a derivative 
 """
 
 from collections.abc import Sequence
-from math import inf
 from typing import Any
 
 from nestgrad.backends.torch.graph.elementwise import scaled
-from nestgrad.backends.torch.graph.reading import Node, Rule
-
-Inputs = tuple[Any, ...]
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
+from nestgrad.backends.torch.graph.reductions import norm
 
 
 def _product(first: str, second: str, op: str = "matmul") -> Rule:
@@ -100,12 +98,7 @@ def _distances(graph: Any, node: Node, inputs: Inputs) -> Any:
     rows = graph.apply("reshape", x, shape=(*x.shape[:-1], 1, x.shape[-1]))
     columns = graph.apply("reshape", y, shape=(*y.shape[:-2], 1, *y.shape[-2:]))
     far = graph.apply("sub", rows, columns)
-    over = {"axes": (len(node.shape),), "keepdims": False}
-    if p == 0.0:  # how many entries differ
-        return graph.unknown_value(node.shape, node.dtype)
-    if p == inf:
-        return graph.apply("amax", graph.apply("abs", far), **over)
-    return graph.apply("norm", far, **over) if p == 2.0 else graph.apply("pnorm", far, p=p, **over)
+    return norm(graph, far, p, (len(node.shape),), False, node)
 
 
 RULES: dict[str, Rule] = {

@@ -56,7 +56,10 @@ class Builder(Protocol):
     def __contains__(self, key: Hashable) -> bool: ...
 
 
-Rule = Callable[[Any, "Node", tuple[Any, ...]], Any]
+Inputs = tuple[Any, ...]
+"""The operands of a node: for each its Ref, ``None`` where torch tracks none."""
+
+Rule = Callable[[Any, "Node", Inputs], Any]
 """Of the builder, the node and its operands (``None`` where there is no graph) to the Ref of its result, or to a tuple of them."""
 
 

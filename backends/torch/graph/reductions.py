@@ -1,10 +1,11 @@
-"""Nodes of sums, products, extrema, norms, spread, and of running ones; and those that only copy, spread or convert."""
+"""Nodes of sums, products, extrema, norms, spread, and of running ones; and those that only spread or convert."""
 
 import math
 from typing import Any
 
-from nestgrad.backends.torch.graph.elementwise import Inputs, constant
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.elementwise import constant
+from nestgrad.backends.torch.graph.places import ordered, shared
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.errors import BackendError
 
 
@@ -40,27 +41,6 @@ def _prod(graph: Any, node: Node, inputs: Inputs) -> Any:
 def _nansum(graph: Any, node: Node, inputs: Inputs) -> Any:
     kept = graph.apply("where", graph.data(node.saved("self").isnan()), 0.0, node.operand(0))
     return graph.apply("sum", kept, **_axes(node))
-
-
-def _chosen(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """The entries at saved positions along an axis, and these positions, which have no derivative."""
-    ndim = _ndim(node)
-    if not ndim:
-        return graph.apply("reshape", inputs[0], shape=()), None
-    axis = node.dim("dim", ndim)
-    at = node.saved("indices")
-    if not node.saved("keepdim"):
-        at = at.unsqueeze(axis)
-    out = graph.apply("take_along", inputs[0], graph.data(at), axis=axis)
-    return (out if node.saved("keepdim") else graph.apply("reshape", out, shape=node.shape)), None
-
-
-def _shared(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """The mean of the entries that are the result: each has its share of the derivative."""
-    x, out = node.saved("self"), node.saved("result")
-    mask = ((x == out) | (x.isnan() & out.isnan())).to(x.dtype)
-    share = graph.data(mask / mask.sum())
-    return graph.apply("sum", graph.apply("mul", inputs[0], share), axes=tuple(range(x.dim())), keepdims=False)
 
 
 def _extrema(graph: Any, node: Node, inputs: Inputs) -> Any:
@@ -125,11 +105,6 @@ def _spread_and_mean(op: str) -> Rule:
     return rule
 
 
-def copied(graph: Any, node: Node, inputs: Inputs) -> Any:
-    """The operand itself."""
-    return inputs[0]
-
-
 def _converted(graph: Any, node: Node, inputs: Inputs) -> Any:
     """Another dtype; all on one device."""
     here, there = node.device, node.device_of(0)
@@ -151,10 +126,10 @@ RULES: dict[str, Rule] = {
     "ProdBackward1": _prod,
     "AmaxBackward0": _reduced("amax", "self"),
     "AminBackward0": _reduced("amin", "self"),
-    "MaxBackward0": _chosen,
-    "MinBackward0": _chosen,
-    "MaxBackward1": _shared,
-    "MinBackward1": _shared,
+    "MaxBackward0": ordered,
+    "MinBackward0": ordered,
+    "MaxBackward1": shared,
+    "MinBackward1": shared,
     "AminmaxBackward0": _extrema,
     "CumsumBackward0": _cumsum,
     "CumprodBackward0": _cumprod,
@@ -165,7 +140,6 @@ RULES: dict[str, Rule] = {
     "StdBackward0": _spread("std"),
     "VarMeanBackward0": _spread_and_mean("var"),
     "StdMeanBackward0": _spread_and_mean("std"),
-    "CloneBackward0": copied,
     "ToCopyBackward0": _converted,
     "ExpandBackward0": lambda graph, node, inputs: graph.apply("broadcast_to", inputs[0], shape=node.shape),
 }

@@ -5,10 +5,9 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule
 from nestgrad.backends.torch.graph.windows import by_matrix
 
-Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
 Resize = Callable[[Node, Tensor, int, Any], Tensor]
 """Of unit vectors, of shape (1, n, n), a size and a scale, if there is one, to the vectors resized along the last axis."""

@@ -5,10 +5,8 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import Node, Rule, signed
+from nestgrad.backends.torch.graph.reading import Inputs, Node, Rule, signed
 from nestgrad.errors import UnsupportedNode
-
-Inputs = tuple[Any, ...]
 
 
 def reshaped(graph: Any, x: Any, shape: tuple[int, ...]) -> Any:
@@ -214,6 +212,7 @@ RULES: dict[str, Rule] = {
     "ReshapeAliasBackward0": _reshape,
     "ReshapeCopyBackward0": _reshape,
     "MkldnnReshapeBackward0": _reshape,
+    "CloneBackward0": _same,
     "AliasBackward0": _same,
     "LiftBackward0": _same,
     "LiftFreshBackward0": _same,

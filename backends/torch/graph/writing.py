@@ -10,11 +10,10 @@ from typing import Any
 
 import torch
 
-from nestgrad.backends.torch.graph.reading import TYPES, Node, Rule
+from nestgrad.backends.torch.graph.reading import TYPES, Inputs, Node, Rule
 from nestgrad.backends.torch.graph.shapes import reshaped
 from nestgrad.errors import UnsupportedNode
 
-Inputs = tuple[Any, ...]
 Tensor = torch.Tensor
 
 
