@@ -182,10 +182,13 @@ class Controller:
         Args:
             variables: Leaves or tensors inside, none of which depends on another one. A second hook for the same ones, in whatever order,
                 replaces the first.
-            hook: Of ``(tensor, shapes, indeps, vperm)`` and a context; it returns four such things, and what it returns flows on.
+            hook: Of ``(tensor, shapes, indeps, vperm)``, the tensor with independent axes once, and a context: by the node of each variable
+                the set of these variables. It returns the four things, of which the tensor may have other numbers, and it flows on. What
+                else it returns is an error of ``backward``. Hooks of torch, as ``register_hook`` takes them, are not run.
 
         Raises:
             ArgumentError: If a variable is none of the graph, or one depends on another.
+            DTypeError: If the hook is no function, or the variables are no tuple of tensors.
         """
         if not callable(hook):
             raise DTypeError(f"register_backward_hook: got {told(hook)} as hook; expected a function. Try lambda data, context: data")
@@ -198,8 +201,12 @@ class Controller:
     def require_grad_(self, variables: Iterable[Any]) -> None:
         """Keep the partial derivative by some variables, leaves or tensors inside, for ``fetch_hgrad`` after the next ``backward``.
 
+        Args:
+            variables: One for each order: ``(u,)`` keeps the first derivative by ``u``, ``(u, x)`` the mixed second one.
+
         Raises:
             ArgumentError: If a variable is none of the graph.
+            DTypeError: If the variables are no tuple of tensors.
         """
         self._retained[tuple(self._inside("require_grad_", self._listed("require_grad_", variables)))] = None
 
