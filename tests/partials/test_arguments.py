@@ -29,6 +29,7 @@ both = pytest.mark.parametrize("leaves", [levels, foreign])
         ({"order": "2"}, DTypeError, r"backward: got order='2'; expected an int from 1 on"),
         ({"order": True}, DTypeError, r"backward: got order=True; expected an int from 1 on"),
         ({"order": None}, DTypeError, r"backward: got order=None; expected an int from 1 on"),
+        ({"order": np.array([1.0, 2.0])}, DTypeError, r"backward: got order=array.*; expected an int from 1 on"),
         ({"order": 0}, OrderError, r"backward: got order=0; expected an int from 1 on"),
         ({"order": -1}, OrderError, r"backward: got order=-1; expected an int from 1 on"),
         ({"order": 1, "crossings": 1}, ArgumentError, r"backward: got crossings=1; expected True or False"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from nestgrad.errors import ArgumentError, DTypeError, OrderError, ShapeError
 from nestgrad.partials.source import Source, told
@@ -15,12 +15,16 @@ def checked_order(order: Any) -> int:
         DTypeError: If it is no int.
         OrderError: If it is less than 1.
     """
-    if isinstance(order, bool) or not isinstance(order, SupportsIndex):
-        raise DTypeError(f"backward: got order={order!r}; expected an int from 1 on, the highest order of derivatives. Try order=2")
-    order = index(order)
-    if order < 1:
-        raise OrderError(f"backward: got order={order}; expected an int from 1 on, the highest order of derivatives. Try order=2")
-    return order
+    words = f"backward: got order={order!r}; expected an int from 1 on, the highest order of derivatives. Try order=2"
+    if isinstance(order, bool):
+        raise DTypeError(words)
+    try:
+        number: int = index(order)
+    except TypeError:  # arrays have __index__, whatever they hold
+        raise DTypeError(words) from None
+    if number < 1:
+        raise OrderError(words)
+    return number
 
 
 def checked_flags(name: str, **flags: Any) -> None:
