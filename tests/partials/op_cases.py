@@ -22,6 +22,9 @@ OPS = [op for op in TABLE.values() if op.kind is not Kind.CONSTANT] + [splitting
 ROOM = {4: 6, 3: 10}
 """Up to how many entries of all leaves there are derivatives of an order."""
 
+LITTLE = {4: 0, 3: 0}
+"""For tests of what is as large, but need not be of high order: second derivatives at most."""
+
 WIDE = {4: 13, 3: 20}
 """The same for tests that take their time."""
 

@@ -60,7 +60,7 @@ def cases(op: Any) -> list[Call]:
 def test_ties_and_zeros_on_a_level(op: Any, name: str) -> None:
     """All partials are those that nested tangents of the op itself give, wherever these are finite."""
     b = BASE.dressed
-    for call in cases(op)[:3]:
+    for call in cases(op)[: 1 + (name == "zero")]:
         points = [np.asarray(POINTS[name](a)) for a in call.given()]
         moves = directions(points)
         level = ng.Autodiff(BASE)

@@ -7,7 +7,7 @@ import pytest
 from contracting import directions, total
 from digits_oracle import DIGITS, along
 from graph_cases import tensor
-from op_cases import BASE, OPS, ROOM, SITUATIONS, WIDE, Call, calls, chosen, order_of
+from op_cases import BASE, LITTLE, OPS, ROOM, SITUATIONS, WIDE, Call, calls, chosen, order_of
 
 import nestgrad as ng
 
@@ -43,15 +43,16 @@ def check(call: Call, name: str, room: Any = ROOM) -> None:
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_an_op_at_all_its_samples(op: Any) -> None:
+    """The smallest to order 4, the others, which the slow test takes as far, to order 2."""
     found = [call for call in calls(op) if call.fits("plain")]
     least = min((call for call in found if size(call)), key=size)
     for call in found:
-        check(call, "plain", WIDE if call is least else ROOM)
+        check(call, "plain", WIDE if call is least else LITTLE)
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
-def test_an_op_in_some_situations(op: Any) -> None:
-    for name, call in chosen(op, 2):
+def test_an_op_in_a_situation(op: Any) -> None:
+    for name, call in chosen(op, 1):
         check(call, name)
 
 

@@ -17,7 +17,7 @@ from random_graphs import OURS, THEIRS, Drawn, numbers, programs  # noqa: E402
 import nestgrad as ng  # noqa: E402
 
 # Seeded, so that a run says the same each time; the machine is shared, so no deadline.
-RUN = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+RUN = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 LONG = settings(RUN, max_examples=1500, derandomize=False)
 
 ORDER = 3
@@ -123,7 +123,7 @@ def test_random_programs_through_a_derivative(program: Drawn, seed: int) -> None
     both(program, seed, 2)
 
 
-@settings(RUN, max_examples=30)
+@settings(RUN, max_examples=20)
 @given(programs(slopes=2), st.integers(0, 99))
 def test_random_programs_through_two_derivatives(program: Drawn, seed: int) -> None:
     both(program, seed, 3)
