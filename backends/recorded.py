@@ -12,15 +12,19 @@ class Graphs(Protocol):
 
     def tracked(self, x: Any) -> bool:
         """Whether the library tracks ``x``; of anything else than its arrays it does not."""
+        ...
 
     def stands_in(self, x: Any) -> bool:
         """Whether ``x`` has no numbers, as arrays have none while a transform of the library runs."""
+        ...
 
     def key(self, x: Any) -> Hashable:
         """What a graph knows a tracked ``x`` by: itself, if it is a leaf."""
+        ...
 
     def index(self) -> Mapping[Any, Callable[..., Any]]:
         """By the kind of a node its rule, ``(graph, node, operands)``, which writes down what the node computed."""
+        ...
 
     def adopt(self, graph: Any, x: Any, index: Mapping[Any, Callable[..., Any]], attached: bool = False) -> Any:
         """Write the graph under ``x`` down with ``graph``, a ``nestgrad.partials.graph.Graph``, and give the value of ``x`` there.
@@ -36,12 +40,15 @@ class Graphs(Protocol):
             GraphFreedError: A part of the graph is gone.
             MutatedError: What it kept was written into.
         """
+        ...
 
     def unsupported(self, x: Any, index: Mapping[Any, Callable[..., Any]]) -> list[str]:
         """The names of the nodes under ``x`` that have no rule, each once."""
+        ...
 
     def recording(self, attached: bool) -> AbstractContextManager[None]:
         """While this holds the library records what is computed, or does not, whatever holds outside."""
+        ...
 
     def called(self, program: Any, pull: Callable[..., Any], values: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of a program, of which the library knows all derivatives.
@@ -52,6 +59,7 @@ class Graphs(Protocol):
                 outputs ``seeded`` to those of the inputs that are reached among ``wanted``, and which these are.
             values: Of the inputs.
         """
+        ...
 
 
 class Recorded(NamedTuple):

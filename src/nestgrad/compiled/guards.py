@@ -206,7 +206,8 @@ def _held(name: str, x: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         own: Any = getattr(x, "__dict__", ())
         for attribute in tuple(own):
             yield f"{name}.{attribute}", partial(getattr, x, attribute)
-        for cls in type(x).__mro__:
+        kind: type = type(x)
+        for cls in kind.__mro__:
             if not _library(cls.__module__):
                 yield f"{name}.__class__", partial(_itself, cls)
             slots = cls.__dict__.get("__slots__", ())
