@@ -50,7 +50,7 @@ WITHOUT = {
     "is in two dimensions": "nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d nn.adaptive_max_pool1d nn.adaptive_max_pool3d",
     "is random, so that there is nothing to compare": "nn.dropout nn.dropout1d nn.dropout2d nn.dropout3d nn.alpha_dropout",
     "has no second derivative in torch, or another": "nn.hardsigmoid nn.ctc_loss",
-    "is no operation": "get_backend checkpoint define custom_vjp custom_jvp jit detect_anomaly profile",
+    "is no operation": "get_backend checkpoint define custom_vjp custom_jvp jit detect_anomaly profile backward",
 }
 """Functions that have no row, by the reason."""
 

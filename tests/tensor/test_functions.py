@@ -230,7 +230,9 @@ def test_shapes_by_function(base):
 def test_every_function_has_the_parameters_of_its_method():
     for name in ng.__all__:
         function, method = getattr(ng, name), getattr(ng.Tensor, name, None)
-        if name != "inner" and inspect.isfunction(function) and inspect.isfunction(method):  # x.inner() takes a level off
+        if name in ("inner", "backward"):  # x.inner() takes a level off, and x.backward() runs one pass
+            continue
+        if inspect.isfunction(function) and inspect.isfunction(method):
             of_function = list(inspect.signature(function).parameters)
             of_function.remove("x" if "x" in of_function else of_function[0])
             of_method = [p for p in list(inspect.signature(method).parameters)[1:] if p not in ("dim", "keepdim")]  # torch's words

@@ -69,5 +69,6 @@ class Profiled(Backend):
 ABOUT_ARRAYS = (
     "asarray", "to_numpy", "shape", "dtype", "resolve_dtype", "kind", "is_floating", "accepts", "share", "changed", "overlaps", "index",
     "nonzero", "nbytes", "device", "full", "arange", "generator", "uniform", "normal", "wait", "quietly",
+    "spread", "stamp", "owner", "recorded",
 )  # fmt: skip
 """What a backend has beside ops, and is not counted. Ways around its ops, such as compilers, are none of a profiled backend's."""
