@@ -8,23 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from kinds_of_leaves import both, foreign, levels
 
 import nestgrad as ng
 from nestgrad.levels.coats import bare
 from nestgrad.partials import plans
 from nestgrad.partials.plans import _PLANS, MOST
-
-
-def levels(*arrays):
-    stack = ng.Autodiff(ng.NumpyBackend())
-    return [stack.tensor(array, requires_grad=True) for array in arrays]
-
-
-def foreign(*arrays):
-    return [torch.tensor(array, requires_grad=True) for array in arrays]
-
-
-both = pytest.mark.parametrize("leaves", [levels, foreign])
 
 
 @pytest.fixture(autouse=True)

@@ -8,26 +8,10 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from kinds_of_leaves import both, drawn, foreign
 from nested_oracle import partial
 
 import nestgrad as ng
-
-
-def levels(*arrays):
-    stack = ng.Autodiff(ng.NumpyBackend())
-    return [stack.tensor(array, requires_grad=True) for array in arrays]
-
-
-def foreign(*arrays):
-    return [torch.tensor(array, requires_grad=True) for array in arrays]
-
-
-both = pytest.mark.parametrize("leaves", [levels, foreign])
-
-
-def drawn(*shapes):
-    rng = np.random.default_rng(3)
-    return [rng.normal(size=shape) for shape in shapes]
 
 
 def chained(x, y):
