@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from kinds_of_leaves import foreign, levels
 
 import nestgrad as ng
 from nestgrad.errors import DTypeError, GraphFreedError, RuleError, UnsupportedNode
@@ -36,16 +37,7 @@ def cube(graph, node, inputs):
     return graph.apply("powi", graph.settle(node.key(0), x.detach()), n=3)
 
 
-def levels(*arrays):
-    stack = ng.Autodiff(ng.NumpyBackend())
-    return [stack.tensor(array, requires_grad=True) for array in arrays]
-
-
-def foreign(*arrays):
-    return [torch.tensor(array, dtype=torch.float64, requires_grad=True) for array in arrays]
-
-
-POINT = [0.5, 1.0, -2.0]
+POINT = np.array([0.5, 1.0, -2.0])
 
 
 # nodes without a rule
