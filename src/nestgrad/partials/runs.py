@@ -42,8 +42,8 @@ class _Run:
     """One run of the levels.
 
     Attributes:
-        slots: The leaves of the forward slots.
-        together: For each of them, the axes along which all entries are seeded at once.
+        program: The program, or what it is for one entry along the labels that it is cut along.
+        together: For each forward slot, the axes of its leaf along which all entries are seeded at once.
     """
 
     def __init__(self, terms: Terms, way: Way, key: Key) -> None:
